@@ -1,0 +1,75 @@
+// Package tool says what a tool is, checks calls against its schema and keeps
+// the registry of those that a session offers. The tools themselves live in a
+// folder per family below this one; the text that a model reads about a tool
+// lies beside it in a file of its own.
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"deepseek/internal/session"
+)
+
+// Tool is one tool. Run may be called from several goroutines at once if Traits().Parallel.
+type Tool interface {
+	Spec() session.ToolSpec
+	Traits() Traits
+	// Run does the work of a call whose arguments fit the schema. It returns
+	// soon after ctx ends and leaves nothing running that it started, save
+	// background jobs that the tool's owner ends. It never panics on purpose;
+	// a failure is a Result, not an error: the model is told.
+	Run(ctx context.Context, call Call) Result
+}
+
+// Traits are what scheduling and permissions need to know of a tool.
+type Traits struct {
+	Parallel bool // may overlap with other parallel calls of its message
+	ReadOnly bool // changes nothing outside the session
+}
+
+// Call is a call that has been accepted for running.
+type Call struct {
+	ID        string
+	Turn      int
+	Step      int
+	Arguments json.RawMessage   // one JSON object, valid for the schema
+	Progress  func(line string) // may be nil; for the screen only, may be dropped; safe for concurrent use
+}
+
+// Result is the outcome of a call.
+type Result struct {
+	Content string // what the model reads; of an error it begins with Code and ": "
+	Code    string // "" = success
+	Meta    *session.ToolMeta
+}
+
+// Errorf is a failed result whose text begins with the code.
+func Errorf(code, format string, args ...any) Result {
+	return Result{Code: code, Content: code + ": " + fmt.Sprintf(format, args...)}
+}
+
+// Codes that any tool may use. A family adds its own beside its tools.
+const (
+	CodeInvalidArguments = "INVALID_ARGUMENTS"
+	CodeUnknownTool      = "UNKNOWN_TOOL"
+	CodeDenied           = "DENIED"
+	CodeAborted          = "ABORTED"
+	CodeInternal         = "INTERNAL"
+)
+
+// Spill keeps what is too big for a result in a file beside the session.
+type Spill interface {
+	// Create makes a new file, 0600, named after hint (a call id or the like),
+	// and returns it with the path that the model is shown. Safe for concurrent use.
+	Create(hint string) (SpillFile, error)
+}
+
+// SpillFile is an open spill file.
+type SpillFile interface {
+	Write(p []byte) (int, error)
+	Close() error
+	Path() string // absolute
+	Name() string // within the spill folder
+}
