@@ -268,6 +268,30 @@ type Todo struct {
 	Status  string `json:"status"` // pending, in_progress, completed
 }
 
+// ApprovalAsked is logged before an approval is asked for, or refused unasked.
+type ApprovalAsked struct {
+	CallID string `json:"callId"`
+	Tool   string `json:"tool"`
+	Title  string `json:"title"`
+	Detail string `json:"detail,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// ApprovalDecided says what became of it.
+type ApprovalDecided struct {
+	CallID   string `json:"callId"`
+	Decision string `json:"decision"`         // once, session or denied
+	Prefix   string `json:"prefix,omitempty"` // of session
+	Message  string `json:"message,omitempty"`
+}
+
+// Decisions of an approval.
+const (
+	DecisionOnce    = "once"
+	DecisionSession = "session"
+	DecisionDenied  = "denied"
+)
+
 // Codes of results that repair and cancel write.
 const (
 	CodeOutcomeUnknown = "TOOL_OUTCOME_UNKNOWN"

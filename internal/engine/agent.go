@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"deepseek/internal/model"
+	"deepseek/internal/session"
+	"deepseek/internal/tool"
+)
+
+// Log is a session's log as its owner sees it. It is safe for concurrent use.
+type Log interface {
+	// Append assigns seqs from expect on and hands the events to the log's
+	// writer. It never waits for the disk. It fails if expect is not the next
+	// seq, and for good once a write has failed.
+	Append(expect int64, events []session.Event) (next int64, err error)
+	// Sync returns once everything appended before the call is on disk.
+	Sync(ctx context.Context) error
+	// Follow reads durable lines, from a seq on, as they stand in the file.
+	Follow(fromSeq int64) (Cursor, error)
+}
+
+// Cursor reads a log in order. It is for one goroutine.
+type Cursor interface {
+	// Next blocks until there are durable lines it has not returned. It ends with io.EOF when the log was closed.
+	Next(ctx context.Context) ([]Line, error)
+	Close() error
+}
+
+// Line is one event as it stands in the file.
+type Line struct {
+	Seq  int64
+	Type string
+	Raw  []byte // without the newline
+}
+
+// Options are what an agent is made of. All but Cost, Redact, OnDelta and Budget are required.
+type Options struct {
+	SessionID string
+	Model     model.Model
+	Config    session.RequestConfig
+	System    string // of a new session; a resume sends what the log holds
+	Window    int    // context window in tokens
+	Tools     *tool.Registry
+	Settings  session.Settings
+	MaxSteps  int // of an idle-to-idle interval
+
+	Now   func() time.Time
+	NewID func() string                                // message ids, UUID v7
+	Sleep func(context.Context, time.Duration) error   // between attempts
+	Cost  func(session.Usage) (usd float64, ok bool)   // may be nil
+	// Redact takes secrets out of an encoded event before anything is made of
+	// it, so that a resumed history is the one that was sent. May be nil.
+	Redact func([]byte) []byte
+}
+
+// Errors of an agent.
+var (
+	// ErrLeaving refuses a message that arrives when the owner has decided to go.
+	ErrLeaving = errors.New("OWNER_LEAVING: the owner of this session is leaving")
+	// ErrRunning refuses an owned run on an agent that is not idle.
+	ErrRunning = errors.New("the agent is not idle")
+)
+
+// Status of the whole agent.
+type Status string
+
+// The states of an agent.
+const (
+	Idle    Status = "idle"
+	Running Status = "running"
+)
+
+// Agent works on one session. All methods are safe for concurrent use.
+//
+// mu is the inbox lock. It guards the folds and the driver's state, and orders
+// appends; it is never held over the disk, the network or a tool. The fields
+// under "driver" belong to the one goroutine that drives; nobody else touches them.
+type Agent struct {
+	opts Options
+	log  Log
+
+	mu        sync.Mutex
+	state     session.State
+	unwritten []session.Event // closers that repair owes; they go before the first append
+	interval  *session.Interval
+	status    Status
+	idle      chan struct{} // closed while idle
+	resting   bool          // the last turn failed: what is queued wakes nothing
+	leaving   bool
+	cancel    context.CancelCauseFunc // of the turn in hand, nil between turns
+	cancelNext bool                   // cancelled between turns: begin no other
+	failure   error                   // the log's; final
+	feeds     map[*Feed]struct{}
+
+	// driver
+	resumed bool // the next request/header says so
+	steps   int  // of the interval
+}
+
+// New makes an agent over a log whose events are read by replay. Nothing is
+// written: what a crash left open is closed in memory, and on disk with the
+// first append. The log may still be empty.
+func New(log Log, replay func(func(session.Event) error) error, opts Options) (*Agent, error) {
+	a := &Agent{opts: opts, log: log, status: Idle, idle: make(chan struct{}), feeds: map[*Feed]struct{}{}}
+	close(a.idle)
+	if err := replay(a.state.Apply); err != nil {
+		return nil, err
+	}
+	closers, err := a.state.Repair(opts.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	a.unwritten = closers
+	a.resumed = a.state.LastHeader != nil
+	return a, nil
+}
+
+// View calls f with the state as it stands. f reads only, keeps nothing of it, and does not block.
+func (a *Agent) View(f func(*session.State)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	f(&a.state)
+}
+
+// event encodes a payload. Secrets are out of it from here on.
+func (a *Agent) event(typ string, data any) (session.Event, error) {
+	e, err := session.NewEvent(typ, a.opts.Now().UnixMilli(), data)
+	if err == nil && a.opts.Redact != nil {
+		e.Data = a.opts.Redact(e.Data)
+	}
+	return e, err
+}
+
+// item is a payload on its way into the log.
+type item struct {
+	typ  string
+	data any
+}
+
+// put appends a batch and folds it. The caller holds mu. The events are not
+// durable yet: that is sync's.
+func (a *Agent) put(items ...item) error {
+	if a.failure != nil {
+		return a.failure
+	}
+	events := make([]session.Event, 0, len(items))
+	for _, it := range items {
+		e, err := a.event(it.typ, it.data)
+		if err != nil {
+			return a.failed(err)
+		}
+		events = append(events, e)
+	}
+	expect := a.state.Next - int64(len(a.unwritten))
+	if _, err := a.log.Append(expect, append(a.unwritten, events...)); err != nil {
+		return a.failed(err)
+	}
+	a.unwritten = nil
+	for _, e := range events {
+		e.Seq = a.state.Next
+		if err := a.state.Apply(e); err != nil {
+			return a.failed(fmt.Errorf("fold %s: %w", e.Type, err))
+		}
+		if a.interval != nil {
+			if err := a.interval.Apply(e); err != nil {
+				return a.failed(err)
+			}
+		}
+	}
+	return nil
+}
+
+// append is put for callers that do not hold mu.
+func (a *Agent) append(items ...item) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.put(items...)
+}
+
+// sync returns once everything appended so far is on disk. The caller does not hold mu.
+func (a *Agent) sync(ctx context.Context) error {
+	err := a.log.Sync(ctx)
+	if err != nil && ctx.Err() == nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.failed(err)
+	}
+	return err
+}
+
+// failed ends the agent: without its log it may do nothing more. The caller holds mu.
+func (a *Agent) failed(err error) error {
+	if a.failure == nil {
+		a.failure = err
+		if a.cancel != nil {
+			a.cancel(err)
+		}
+	}
+	return a.failure
+}
+
+// Failure is the error that ended the agent for good, nil while it lives.
+func (a *Agent) Failure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failure
+}

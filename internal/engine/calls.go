@@ -1,0 +1,237 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"deepseek/internal/session"
+	"deepseek/internal/tool"
+)
+
+// parallelCalls is how many calls that are marked parallel overlap.
+const parallelCalls = 10
+
+// CodeNotStartedPending is the result of a call that was not started since a
+// question beside it ended without an answer.
+const CodeNotStartedPending = "NOT_STARTED_QUESTION_PENDING"
+
+// callRun is one call of a message on its way to a result.
+type callRun struct {
+	session.Call
+	tool    tool.Tool
+	args    json.RawMessage
+	invalid *tool.Result // why it cannot run
+	result  tool.Result
+	done    bool // result is set
+	logged  bool // the tool/result stands in the log
+}
+
+// batch runs the calls of one assistant message. Its mutex guards the calls'
+// outcomes, which tools report from their own goroutines.
+type batch struct {
+	agent      *Agent
+	turn, step int
+	calls      []*callRun
+
+	mu     sync.Mutex
+	logErr error
+}
+
+// runCalls gives every call its result. An error means that the log failed.
+func (a *Agent) runCalls(ctx context.Context, turn, step int, calls []session.Call) error {
+	b := &batch{agent: a, turn: turn, step: step}
+	for _, c := range calls {
+		r := &callRun{Call: c}
+		r.tool, r.args, r.invalid = a.opts.Tools.Check(c.Name, c.Arguments)
+		b.calls = append(b.calls, r)
+	}
+	pending := ""
+	for i := 0; i < len(b.calls); {
+		group := b.calls[i : i+groupLen(b.calls[i:])]
+		i += len(group)
+		if pending != "" {
+			group = b.holdBack(group, pending)
+		}
+		b.run(ctx, group)
+		if err := b.commit(); err != nil {
+			return err
+		}
+		for _, c := range group {
+			if c.result.Unanswered {
+				pending = c.ID
+			}
+		}
+	}
+	return nil
+}
+
+// groupLen is how many of the calls, from the first on, may run at the same time.
+func groupLen(calls []*callRun) int {
+	same := func(c *callRun) bool { return false }
+	if first := calls[0]; first.invalid == nil {
+		switch t := first.tool.Traits(); {
+		case t.Person:
+			same = func(c *callRun) bool { return c.tool.Traits().Person }
+		case t.Parallel:
+			same = func(c *callRun) bool { return c.tool.Traits().Parallel }
+		}
+	}
+	n := 1
+	for n < len(calls) && calls[n].invalid == nil && same(calls[n]) {
+		n++
+	}
+	return n
+}
+
+// holdBack gives the calls that would change things a result without starting
+// them, and returns the others.
+func (b *batch) holdBack(group []*callRun, pending string) []*callRun {
+	var go_ []*callRun
+	for _, c := range group {
+		if c.invalid != nil || c.tool.Traits().ReadOnly || c.tool.Traits().Person {
+			go_ = append(go_, c)
+			continue
+		}
+		b.finish(c, tool.Errorf(CodeNotStartedPending, "the question %s beside this call has no answer yet, so this call was not started and nothing was done. "+
+			"Issue it again if it does not depend on that answer.", pending))
+	}
+	return go_
+}
+
+// run starts the calls of a group and returns when all have a result.
+func (b *batch) run(ctx context.Context, group []*callRun) {
+	limit := parallelCalls
+	if len(group) > 0 && group[0].invalid == nil && group[0].tool.Traits().Person {
+		limit = len(group)
+	}
+	slots := make(chan struct{}, limit)
+	var wg sync.WaitGroup
+	for _, c := range group {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil || b.failed() {
+			b.finish(c, tool.Errorf(session.CodeAbortedBefore, "the run was cancelled before this call was started; nothing was done"))
+			continue
+		}
+		if err := b.start(c); err != nil {
+			b.fail(err)
+			continue
+		}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			b.call(ctx, c)
+			// Results are logged as soon as those before them are.
+			_ = b.commit() // the error is kept for runCalls
+		})
+	}
+	wg.Wait()
+}
+
+// start logs that the call begins.
+func (b *batch) start(c *callRun) error {
+	return b.agent.append(item{session.TypeToolCall, session.ToolCall{
+		Turn: b.turn, Step: b.step, CallID: c.ID, Name: c.Name, Arguments: c.Arguments,
+	}})
+}
+
+// call runs the body of one call, once its tool/call is on disk.
+func (b *batch) call(ctx context.Context, c *callRun) {
+	if c.invalid != nil {
+		b.finish(c, *c.invalid)
+		return
+	}
+	if err := b.agent.sync(ctx); err != nil {
+		if ctx.Err() != nil {
+			b.finish(c, tool.Errorf(tool.CodeAborted, "the run was cancelled before this call did anything"))
+			return
+		}
+		b.fail(err)
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			b.finish(c, tool.Errorf(tool.CodeInternal, "the tool %s failed in a way it should not have: %v. What it did is not known.", c.Name, p))
+		}
+	}()
+	b.finish(c, c.tool.Run(ctx, tool.Call{
+		ID: c.ID, Turn: b.turn, Step: b.step, Arguments: c.args,
+		Commit: func(r tool.Result) error { return b.commitNow(c, r) },
+	}))
+}
+
+// finish sets the result, once.
+func (b *batch) finish(c *callRun, r tool.Result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !c.done {
+		c.result, c.done = r, true
+	}
+}
+
+// commitNow logs a result out of turn and returns once it is on disk.
+func (b *batch) commitNow(c *callRun, r tool.Result) error {
+	b.mu.Lock()
+	if c.logged {
+		b.mu.Unlock()
+		return fmt.Errorf("call %s has a result already", c.ID)
+	}
+	c.result, c.done = r, true
+	err := b.log(c)
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return b.agent.sync(context.Background()) // somebody waits for the word, cancelled or not
+}
+
+// commit logs, in the model's order, the results that are there and have none missing before them.
+func (b *batch) commit() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.calls {
+		if !c.done || b.logErr != nil {
+			break
+		}
+		if !c.logged {
+			b.logErr = b.log(c)
+		}
+	}
+	return b.logErr
+}
+
+// log appends the call's result. The caller holds mu.
+func (b *batch) log(c *callRun) error {
+	res := session.ToolResult{
+		Turn: b.turn, Step: b.step, Meta: c.result.Meta,
+		Message: session.ToolMessage{
+			ID: b.agent.opts.NewID(), Role: string(session.RoleTool), ToolCallID: c.ID,
+			Content: c.result.Content, IsError: c.result.Code != "",
+		},
+	}
+	if c.result.Code != "" {
+		res.Error = &session.ToolError{Name: c.Name, Code: c.result.Code}
+	}
+	if err := b.agent.append(item{session.TypeToolResult, res}); err != nil {
+		return err
+	}
+	c.logged = true
+	return nil
+}
+
+func (b *batch) failed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.logErr != nil
+}
+
+func (b *batch) fail(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.logErr == nil {
+		b.logErr = err
+	}
+}

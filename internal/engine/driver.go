@@ -1,0 +1,171 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"deepseek/internal/session"
+)
+
+// Canceled is the cause of a cancelled turn.
+type Canceled struct{ Cause session.Cause }
+
+func (c *Canceled) Error() string { return "cancelled by " + c.Cause.Kind }
+
+// Status observes the whole agent.
+func (a *Agent) Status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.status
+}
+
+// WhenIdle returns when no driver is scheduled or active. It settles no message.
+func (a *Agent) WhenIdle(ctx context.Context) error {
+	for {
+		a.mu.Lock()
+		idle := a.idle
+		a.mu.Unlock()
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		a.mu.Lock()
+		still := a.status == Idle
+		a.mu.Unlock()
+		if still {
+			return nil
+		}
+	}
+}
+
+// Cancel ends the turn in hand, if there is one, as aborted with the cause.
+// Unless keepInbox, what is queued is discarded. It returns once that is on disk.
+func (a *Agent) Cancel(ctx context.Context, cause session.Cause, keepInbox bool) error {
+	a.mu.Lock()
+	switch {
+	case a.cancel != nil:
+		a.cancel(&Canceled{cause})
+	case a.status == Running:
+		a.cancelNext = true
+	}
+	var err error
+	if !keepInbox {
+		for _, target := range []string{session.NextStep, session.NextTurn} {
+			if n := a.state.Inbox.Len(target); n > 0 && err == nil {
+				err = a.put(item{session.TypeInboxSpliced, session.InboxSpliced{
+					Target: target, RemovedCount: n, Inserted: []session.UserMessage{}, Outcome: session.OutcomeCanceled,
+				}})
+			}
+		}
+	}
+	a.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return a.sync(ctx)
+}
+
+// Leave decides, under the inbox lock, that the owner goes: no driver runs and
+// nothing is owed, or the driver rests. From then on messages are refused with
+// ErrLeaving. False means that there is work to wait for first.
+func (a *Agent) Leave() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.leave()
+}
+
+func (a *Agent) leave() bool {
+	if a.status != Idle {
+		return false
+	}
+	a.leaving = true
+	return true
+}
+
+// Left tells whether the owner has decided to go.
+func (a *Agent) Left() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.leaving
+}
+
+// wake schedules the driver. The caller holds mu.
+func (a *Agent) wake() {
+	a.resting = false
+	if a.status == Running || a.failure != nil {
+		return
+	}
+	a.setStatus(Running)
+	go a.drive()
+}
+
+// setStatus tells everybody. The caller holds mu.
+func (a *Agent) setStatus(s Status) {
+	a.status = s
+	if s == Running {
+		a.idle = make(chan struct{})
+		a.steps = 0
+	} else {
+		close(a.idle)
+	}
+	for f := range a.feeds {
+		f.push(FeedItem{Status: s}, a.state.Next)
+	}
+}
+
+// drive runs turns until nothing is owed. It is the only goroutine that drives:
+// wake starts it when the agent is idle, and it becomes idle under the lock that
+// wake needs.
+func (a *Agent) drive() {
+	for {
+		for a.owed() {
+			end, err := a.turn()
+			if err != nil {
+				break // the log failed, and a.failure says so
+			}
+			switch end {
+			case session.EndError, session.EndAborted, session.EndMaxSteps:
+				a.rest()
+			}
+		}
+		// Whoever waits for idleness may rely on the log.
+		_ = a.sync(context.Background()) // an error is kept as a.failure
+		a.mu.Lock()
+		if !a.owes() {
+			a.setStatus(Idle)
+			a.mu.Unlock()
+			return
+		}
+		a.mu.Unlock()
+	}
+}
+
+func (a *Agent) rest() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.resting = true
+}
+
+func (a *Agent) owed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.owes()
+}
+
+// owes tells whether there is a turn to run. The caller holds mu.
+func (a *Agent) owes() bool {
+	if a.cancelNext {
+		a.cancelNext, a.resting = false, true
+	}
+	return a.failure == nil && !a.resting && !a.state.Inbox.Empty()
+}
+
+// cause says as what a turn whose context ended is to be logged.
+func cause(ctx context.Context) session.Cause {
+	var c *Canceled
+	if errors.As(context.Cause(ctx), &c) {
+		return c.Cause
+	}
+	return session.Cause{Kind: session.CauseDisposed}
+}

@@ -1,0 +1,151 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// History folds the log into what a model is sent. It only grows, and what it
+// has once held keeps its place, so that request N+1 begins with the messages
+// of request N; the exceptions are compaction and pruning.
+type History struct {
+	entries []entry
+	slots   map[string]int // open call id -> its place in entries
+}
+
+// entry is a message with the event it comes from. A tool entry without an
+// answer yet has open set: results take the place that their call had in the
+// model's message, in whatever order they are logged.
+type entry struct {
+	seq  int64
+	msg  Message
+	open bool
+}
+
+// Apply consumes the next event.
+func (h *History) Apply(e Event) error {
+	switch e.Type {
+	case TypeUserMessage:
+		var m UserMessage
+		if err := decode(e, &m); err != nil {
+			return err
+		}
+		in := entry{seq: e.Seq, msg: Message{Role: RoleUser, Text: TextOf(m.Content)}}
+		if e.SurfaceOp != nil {
+			h.replace(e.SurfaceOp, in)
+			return nil
+		}
+		h.entries = append(h.entries, in)
+	case TypeAssistantMessage:
+		var m AssistantMessage
+		if err := decode(e, &m); err != nil {
+			return err
+		}
+		h.addAssistant(e.Seq, m.Message.Content)
+	case TypeToolResult:
+		var r ToolResult
+		if err := decode(e, &r); err != nil {
+			return err
+		}
+		h.answer(e.Seq, r.Message)
+	case TypeCompactionPrune:
+		var p CompactionPrune
+		if err := decode(e, &p); err != nil {
+			return err
+		}
+		h.prune(p.Seqs)
+	}
+	return nil
+}
+
+func (h *History) addAssistant(seq int64, content []Block) {
+	m := Message{Role: RoleAssistant, Text: TextOf(content), Reasoning: ReasoningOf(content)}
+	for _, b := range content {
+		if b.Type == BlockToolCall {
+			m.Calls = append(m.Calls, Call{ID: b.ID, Name: b.Name, Arguments: b.Arguments})
+		}
+	}
+	// A strict server refuses a message with neither content nor calls: one
+	// that was cut while the model still reasoned is kept in the log only.
+	if m.Text == "" && len(m.Calls) == 0 {
+		return
+	}
+	h.entries = append(h.entries, entry{seq: seq, msg: m})
+	if len(m.Calls) > 0 && h.slots == nil {
+		h.slots = map[string]int{}
+	}
+	for _, c := range m.Calls {
+		h.slots[c.ID] = len(h.entries)
+		h.entries = append(h.entries, entry{seq: seq, open: true, msg: Message{Role: RoleTool, CallID: c.ID}})
+	}
+}
+
+// answer fills the place of the call; a result that answers nothing open is no message.
+func (h *History) answer(seq int64, m ToolMessage) {
+	i, ok := h.slots[m.ToolCallID]
+	if !ok {
+		return
+	}
+	delete(h.slots, m.ToolCallID)
+	h.entries[i] = entry{seq: seq, msg: Message{Role: RoleTool, CallID: m.ToolCallID, Text: m.Content}}
+}
+
+// replace puts in where the first entry of the range stood, and drops the range.
+func (h *History) replace(op *SurfaceOp, in entry) {
+	kept := make([]entry, 0, len(h.entries))
+	placed := false
+	for _, e := range h.entries {
+		if e.seq < op.FromSeq || e.seq > op.ToSeq {
+			kept = append(kept, e)
+			continue
+		}
+		if !placed {
+			kept, placed = append(kept, in), true
+		}
+	}
+	if !placed {
+		kept = append(kept, in)
+	}
+	h.entries = kept
+	clear(h.slots)
+	for i, e := range h.entries {
+		if e.open {
+			h.slots[e.msg.CallID] = i
+		}
+	}
+}
+
+// Pruned stands in for a tool result that compaction left out.
+const Pruned = "[this result was left out to save room; call the tool again if it is needed]"
+
+func (h *History) prune(seqs []int64) {
+	gone := make(map[int64]bool, len(seqs))
+	for _, s := range seqs {
+		gone[s] = true
+	}
+	for i := range h.entries {
+		if e := &h.entries[i]; e.msg.Role == RoleTool && !e.open && gone[e.seq] {
+			e.msg.Text = Pruned
+		}
+	}
+}
+
+// Messages is the history to send. A call without an answer is an error: no
+// server accepts such a history, and the engine never asks for one.
+func (h *History) Messages() ([]Message, error) {
+	for id := range h.slots {
+		return nil, fmt.Errorf("tool call %s has no result", id)
+	}
+	out := make([]Message, len(h.entries))
+	for i, e := range h.entries {
+		out[i] = e.msg
+	}
+	return out, nil
+}
+
+func decode(e Event, into any) error {
+	if err := json.Unmarshal(e.Data, into); err != nil {
+		return fmt.Errorf("%w: event %d, %s: %w", ErrDamaged, e.Seq, e.Type, err)
+	}
+	return nil
+}

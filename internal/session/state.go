@@ -1,0 +1,126 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// State is everything an agent knows, rebuilt from the log by applying its
+// events in order. The zero value is a session without events.
+type State struct {
+	Next      int64 // seq of the next event
+	Inbox     Inbox
+	Turns     Turns
+	History   History
+	Questions Questions
+
+	LastHeader  json.RawMessage // of the last request/header, as logged; nil before the first
+	LastContext RequestContext
+	Settings    *Settings // the last; nil before the first
+	Committed   int       // model requests that have committed, cut ones not counted
+	Observed    []Observed
+
+	callIDs map[string]struct{}
+}
+
+// Apply consumes the next event. An unknown type is refused unless it is ignorable.
+func (s *State) Apply(e Event) error {
+	if e.Seq != s.Next {
+		return fmt.Errorf("%w: event %d where %d should stand", ErrDamaged, e.Seq, s.Next)
+	}
+	s.Next++
+	if !KnownType(e.Type) {
+		if e.Ignorable {
+			return nil
+		}
+		return fmt.Errorf("%w: unknown event type %q at seq %d", ErrTooNew, e.Type, e.Seq)
+	}
+	for _, apply := range []func(Event) error{s.Questions.Apply, s.Turns.Apply, s.History.Apply, s.Inbox.Apply, s.note} {
+		if err := apply(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// note keeps the small facts that need no fold of their own.
+func (s *State) note(e Event) error {
+	switch e.Type {
+	case TypeRequestHeader:
+		var v struct {
+			Header json.RawMessage `json:"header"`
+		}
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		s.LastHeader = bytes.Clone(v.Header)
+	case TypeRequestContext:
+		return decode(e, &s.LastContext)
+	case TypeSettings:
+		var v Settings
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		s.Settings = &v
+	case TypeAssistantMessage:
+		var v AssistantMessage
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if !v.Interrupted {
+			s.Committed++
+		}
+		for _, b := range v.Message.Content {
+			if b.Type == BlockToolCall {
+				if s.callIDs == nil {
+					s.callIDs = map[string]struct{}{}
+				}
+				s.callIDs[b.ID] = struct{}{}
+			}
+		}
+	case TypeToolResult:
+		var v ToolResult
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if v.Meta != nil {
+			s.Observed = append(s.Observed, v.Meta.Observed...)
+		}
+	}
+	return nil
+}
+
+// UsedCallID tells whether a call of this session has had the id.
+func (s *State) UsedCallID(id string) bool {
+	_, ok := s.callIDs[id]
+	return ok
+}
+
+// HeaderBody decodes the last request header; false before the first.
+func (s *State) HeaderBody() (HeaderBody, bool, error) {
+	if s.LastHeader == nil {
+		return HeaderBody{}, false, nil
+	}
+	var b HeaderBody
+	if err := json.Unmarshal(s.LastHeader, &b); err != nil {
+		return b, false, fmt.Errorf("%w: request/header: %w", ErrDamaged, err)
+	}
+	return b, true, nil
+}
+
+// Repair closes what a crash left open: it applies the closers and returns
+// them, with their seqs, for the log. Applied to a sound state it does nothing.
+func (s *State) Repair(sessionID string) ([]Event, error) {
+	closers, err := s.Turns.Closers(sessionID)
+	if err != nil {
+		return nil, err
+	}
+	for i := range closers {
+		closers[i].Seq = s.Next
+		if err := s.Apply(closers[i]); err != nil {
+			return nil, err
+		}
+	}
+	return closers, nil
+}

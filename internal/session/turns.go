@@ -1,0 +1,151 @@
+package session
+
+import (
+	"crypto/sha256"
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+// Turns folds which turn and step are open, and which calls have no result yet.
+type Turns struct {
+	Turn, Step int // the last ones begun; Step is 0 before the first of a turn
+	turnOpen   bool
+	stepOpen   bool
+	calls      []OpenCall
+	lastTime   int64
+}
+
+// OpenCall is a call of the last assistant message without a result.
+type OpenCall struct {
+	Call
+	Started bool // a tool/call was logged
+}
+
+// Apply consumes the next event.
+func (t *Turns) Apply(e Event) error {
+	t.lastTime = e.Time
+	switch e.Type {
+	case TypeTurnStart:
+		var v TurnStart
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		t.Turn, t.Step, t.turnOpen, t.stepOpen, t.calls = v.Turn, 0, true, false, nil
+	case TypeStepStart:
+		var v StepMark
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		t.Step, t.stepOpen = v.Step, true
+	case TypeAssistantMessage:
+		var v AssistantMessage
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		t.calls = nil
+		for _, b := range v.Message.Content {
+			if b.Type == BlockToolCall {
+				t.calls = append(t.calls, OpenCall{Call: Call{ID: b.ID, Name: b.Name, Arguments: b.Arguments}})
+			}
+		}
+	case TypeToolCall:
+		var v ToolCall
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if i := t.index(v.CallID); i >= 0 {
+			t.calls[i].Started = true
+		}
+	case TypeToolResult:
+		var v ToolResult
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if i := t.index(v.Message.ToolCallID); i >= 0 {
+			t.calls = slices.Delete(t.calls, i, i+1)
+		}
+	case TypeStepEnd:
+		t.stepOpen = false
+	case TypeTurnEnd:
+		t.turnOpen, t.stepOpen, t.calls = false, false, nil
+	}
+	return nil
+}
+
+func (t *Turns) index(callID string) int {
+	return slices.IndexFunc(t.calls, func(c OpenCall) bool { return c.ID == callID })
+}
+
+// Open tells whether a turn is open.
+func (t *Turns) Open() bool { return t.turnOpen }
+
+// StepOpen tells whether a step is open.
+func (t *Turns) StepOpen() bool { return t.stepOpen }
+
+// Texts of the results that repair writes. They end in what the model should do.
+const (
+	outcomeUnknown = CodeOutcomeUnknown + ": the program ended while this call was running, so what it did is not known. " +
+		"Repeat it only if it is read-only or idempotent; otherwise check first what it did, or ask."
+	outcomeUnknownAsk = CodeOutcomeUnknown + ": the program ended while this question waited. It is neither answered nor skipped and stays answerable; " +
+		"an answer arrives later as a user message that names this callId. Go on with what does not depend on it."
+	notStarted = CodeNotStarted + ": the program ended before this call was started, so nothing was done. Issue it again if it is still needed."
+)
+
+// AskTool is the name of the tool that asks the user.
+const AskTool = "ask_user_question"
+
+// Closers are the events that close what a crash left open, without seq: a
+// result for each unanswered call in the model's order, step/end, turn/end.
+// They are a function of the log alone, ids and times included, so that a
+// repair which is itself cut off and begun again leads to the same bytes.
+func (t *Turns) Closers(sessionID string) ([]Event, error) {
+	if !t.turnOpen {
+		return nil, nil
+	}
+	var out []Event
+	add := func(typ string, data any) error {
+		e, err := NewEvent(typ, t.lastTime, data)
+		out = append(out, e)
+		return err
+	}
+	for _, c := range t.calls {
+		text, code := notStarted, CodeNotStarted
+		if c.Started {
+			text, code = outcomeUnknown, CodeOutcomeUnknown
+			if c.Name == AskTool {
+				text = outcomeUnknownAsk
+			}
+		}
+		err := add(TypeToolResult, ToolResult{
+			Turn: t.Turn, Step: t.Step,
+			Message: ToolMessage{ID: repairID(t.lastTime, sessionID, c.ID), Role: "tool", ToolCallID: c.ID, Content: text, IsError: true},
+			Error:   &ToolError{Name: c.Name, Code: code},
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if t.stepOpen {
+		if err := add(TypeStepEnd, StepMark{Turn: t.Turn, Step: t.Step}); err != nil {
+			return nil, err
+		}
+	}
+	if err := add(TypeTurnEnd, TurnEnd{Turn: t.Turn, Reason: Reason{Kind: EndInterrupted}}); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// repairID is a UUID v7 made from the log instead of a clock and chance.
+func repairID(ms int64, sessionID, callID string) string {
+	sum := sha256.Sum256([]byte(sessionID + "\x00" + callID))
+	var id uuid.UUID
+	copy(id[6:], sum[:])
+	for i := range 6 {
+		id[i] = byte(ms >> (40 - 8*i))
+	}
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}
