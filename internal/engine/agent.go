@@ -50,9 +50,9 @@ type Options struct {
 	MaxSteps  int // of an idle-to-idle interval
 
 	Now   func() time.Time
-	NewID func() string                                // message ids, UUID v7
-	Sleep func(context.Context, time.Duration) error   // between attempts
-	Cost  func(session.Usage) (usd float64, ok bool)   // may be nil
+	NewID func() string                              // message ids, UUID v7
+	Sleep func(context.Context, time.Duration) error // between attempts
+	Cost  func(session.Usage) (usd float64, ok bool) // may be nil
 	// Redact takes secrets out of an encoded event before anything is made of
 	// it, so that a resumed history is the one that was sent. May be nil.
 	Redact func([]byte) []byte
@@ -84,33 +84,30 @@ type Agent struct {
 	opts Options
 	log  Log
 
-	mu        sync.Mutex
-	state     session.State
-	unwritten []session.Event // closers that repair owes; they go before the first append
-	interval  *session.Interval
-	status    Status
-	idle      chan struct{} // closed while idle
-	resting   bool          // the last turn failed: what is queued wakes nothing
-	leaving   bool
-	cancel    context.CancelCauseFunc // of the turn in hand, nil between turns
-	cancelNext bool                   // cancelled between turns: begin no other
-	failure   error                   // the log's; final
-	feeds     map[*Feed]struct{}
+	mu         sync.Mutex
+	state      session.State
+	unwritten  []session.Event // closers that repair owes; they go before the first append
+	interval   *session.Interval
+	status     Status
+	idle       chan struct{} // closed while idle
+	resting    bool          // the last turn failed: what is queued wakes nothing
+	leaving    bool
+	cancel     context.CancelCauseFunc // of the turn in hand, nil between turns
+	cancelNext bool                    // cancelled between turns: begin no other
+	failure    error                   // the log's; final
+	feeds      map[*Feed]struct{}
 
 	// driver
 	resumed bool // the next request/header says so
 	steps   int  // of the interval
 }
 
-// New makes an agent over a log whose events are read by replay. Nothing is
-// written: what a crash left open is closed in memory, and on disk with the
-// first append. The log may still be empty.
-func New(log Log, replay func(func(session.Event) error) error, opts Options) (*Agent, error) {
-	a := &Agent{opts: opts, log: log, status: Idle, idle: make(chan struct{}), feeds: map[*Feed]struct{}{}}
+// New makes an agent over a log that state was folded from; the agent takes the
+// state over. Nothing is written: what a crash left open is closed in memory,
+// and on disk with the first append. The log may still be empty.
+func New(log Log, state session.State, opts Options) (*Agent, error) {
+	a := &Agent{opts: opts, log: log, state: state, status: Idle, idle: make(chan struct{}), feeds: map[*Feed]struct{}{}}
 	close(a.idle)
-	if err := replay(a.state.Apply); err != nil {
-		return nil, err
-	}
 	closers, err := a.state.Repair(opts.SessionID)
 	if err != nil {
 		return nil, err
@@ -209,4 +206,13 @@ func (a *Agent) Failure() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.failure
+}
+
+// Record appends an event that is for the log only, such as an approval, and
+// returns once it is on disk.
+func (a *Agent) Record(ctx context.Context, typ string, data any) error {
+	if err := a.append(item{typ, data}); err != nil {
+		return err
+	}
+	return a.sync(ctx)
 }

@@ -8,11 +8,13 @@ import (
 )
 
 // FeedItem is one thing that a subscriber is told: a batch of durable lines, a
-// status, or a piece of streamed text. Just one of its fields is set.
+// status, a piece of streamed text, or the mark that it set itself. Just one of
+// its fields is set.
 type FeedItem struct {
 	Lines  []Line
 	Status Status
 	Delta  *Delta
+	Mark   bool
 }
 
 // Delta is streamed text that is not committed yet.
@@ -31,6 +33,7 @@ type Delta struct {
 type Feed struct {
 	agent  *Agent
 	cursor Cursor
+	deltas bool   // streamed text is wanted
 	next   int64  // seq of the next line to hand out
 	rest   []Line // read and not handed out: beyond an item that goes first
 
@@ -48,18 +51,28 @@ type queued struct {
 
 const maxDelta = 4 << 20
 
-// Subscribe begins a feed at a seq. The status as it stands comes first.
-func (a *Agent) Subscribe(fromSeq int64) (*Feed, error) {
+// Subscribe begins a feed at a seq, with or without text as it streams. The
+// status as it stands comes first.
+func (a *Agent) Subscribe(fromSeq int64, deltas bool) (*Feed, error) {
 	c, err := a.log.Follow(fromSeq)
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{agent: a, cursor: c, next: fromSeq}
+	f := &Feed{agent: a, cursor: c, deltas: deltas, next: fromSeq}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.feeds[f] = struct{}{}
 	f.push(FeedItem{Status: a.status}, fromSeq)
 	return f, nil
+}
+
+// Mark queues a mark behind everything that has happened so far: when Next
+// returns it, the subscriber has been told all of that. What was appended must
+// be on its way to the disk.
+func (f *Feed) Mark() {
+	f.agent.mu.Lock()
+	defer f.agent.mu.Unlock()
+	f.push(FeedItem{Mark: true}, f.agent.state.Next)
 }
 
 // Close ends the feed.
@@ -75,6 +88,9 @@ func (f *Feed) push(it FeedItem, after int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d := it.Delta; d != nil {
+		if !f.deltas {
+			return
+		}
 		if f.size+len(d.Text) > maxDelta {
 			return
 		}
@@ -98,27 +114,29 @@ func (f *Feed) Next(ctx context.Context) (FeedItem, error) {
 	for {
 		waiting, cancel := context.WithCancel(ctx)
 		it, limit, ok := f.head(cancel)
-		if ok {
+		switch {
+		case ok:
 			cancel()
 			return it, nil
+		case len(f.rest) > 0:
+			cancel()
+			return FeedItem{Lines: f.take(limit)}, nil
 		}
-		lines, err := f.lines(waiting, limit)
+		lines, err := f.cursor.Next(waiting)
 		woken := waiting.Err() != nil && ctx.Err() == nil
 		cancel()
-		switch {
-		case err == nil:
-			return FeedItem{Lines: lines}, nil
-		case woken && !errors.Is(err, io.EOF):
-			continue // an item was queued meanwhile
-		default:
+		// What was queued before these lines were appended is queued by now, so
+		// the next turn of the loop sees it before it hands them out.
+		f.rest = lines
+		if err != nil && (!woken || errors.Is(err, io.EOF)) {
 			return FeedItem{}, err
 		}
 	}
 }
 
-// head takes the first item if all lines before it have been handed out.
-// Else it returns up to where lines come first (-1 = no limit), and from then
-// on a push calls wake unless there is such a limit.
+// head takes the first item if all lines before it have been handed out. Else
+// it returns below which seq lines come first (-1 = no limit); while nothing is
+// queued the next push calls wake.
 func (f *Feed) head(wake context.CancelFunc) (FeedItem, int64, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,27 +156,17 @@ func (f *Feed) head(wake context.CancelFunc) (FeedItem, int64, bool) {
 	return q.item, 0, true
 }
 
-// lines returns the next lines, those below limit only if it is not -1.
-func (f *Feed) lines(ctx context.Context, limit int64) ([]Line, error) {
-	if len(f.rest) == 0 {
-		lines, err := f.cursor.Next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		f.rest = lines
-	}
-	out := f.rest
+// take hands out the lines that were read, those below limit only unless it is -1.
+func (f *Feed) take(limit int64) []Line {
+	n := len(f.rest)
 	if limit >= 0 {
-		for i, l := range out {
-			if l.Seq >= limit {
-				out = out[:i]
-				break
-			}
+		n = 0
+		for n < len(f.rest) && f.rest[n].Seq < limit {
+			n++
 		}
 	}
-	f.rest = f.rest[len(out):]
-	if len(out) > 0 {
-		f.next = out[len(out)-1].Seq + 1
-	}
-	return out, nil
+	out := f.rest[:n]
+	f.rest = f.rest[n:]
+	f.next = out[n-1].Seq + 1
+	return out
 }

@@ -27,14 +27,11 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 	a.mu.Lock()
 	id, err := a.open(o.Task)
 	a.mu.Unlock()
-	if err == nil {
-		err = a.sync(context.WithoutCancel(ctx))
-	}
 	if err != nil {
-		a.mu.Lock()
-		a.interval = nil
-		a.mu.Unlock()
 		return session.RunResult{}, session.Reason{}, err
+	}
+	if err := a.sync(context.WithoutCancel(ctx)); err != nil {
+		return session.RunResult{}, session.Reason{}, fmt.Errorf("begin the run: %w", err)
 	}
 	if started != nil {
 		started(id)
@@ -94,6 +91,7 @@ func (a *Agent) open(task []session.Block) (id string, err error) {
 	}
 	a.interval = session.NewInterval(from)
 	if err := a.put(batch...); err != nil {
+		a.interval = nil
 		return "", fmt.Errorf("begin the run: %w", err)
 	}
 	return id, nil
