@@ -14,9 +14,10 @@ import (
 // Model answers requests. It is safe for concurrent use.
 type Model interface {
 	// Generate makes one attempt. It calls sink, on the caller's goroutine,
-	// with each piece as it arrives. When ctx ends it returns what had arrived
-	// together with ctx's error. Every other failure is an *Error and the
-	// response is to be thrown away. It leaves no goroutine or connection behind.
+	// with each piece as it arrives; sink may be nil. When ctx ends it returns
+	// the text, reasoning and usage that had arrived, without calls, together
+	// with ctx's error. Every other failure is an *Error and the response is
+	// empty. It leaves no goroutine behind, nor a connection in use.
 	Generate(ctx context.Context, req Request, sink func(Delta)) (Response, error)
 	Provider() string // "deepseek", "script" or "demo"
 }
@@ -27,7 +28,7 @@ type Request struct {
 	System      string
 	Messages    []session.Message
 	Tools       []session.ToolSpec
-	Adaptations []string // what a server was found to need, from session/settings
+	Adaptations []string // what a server was found to need, from session/settings, oldest first
 	Committed   int      // requests of this session that have committed so far
 }
 

@@ -1,0 +1,105 @@
+package deepseek
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"deepseek/internal/session"
+)
+
+// assembler puts tool calls together from fragments. The wire promises that a
+// call has an index, and that its first fragment has id and name; servers keep
+// that promise more or less.
+type assembler struct {
+	calls []*partial
+	last  *partial // that the last fragment went to
+}
+
+type partial struct {
+	index int // -1 where none was sent
+	id    string
+	name  string
+	args  strings.Builder
+	join  joiner
+}
+
+// add takes the fragments of one chunk.
+func (a *assembler) add(fragments []fragment) {
+	for i, f := range fragments {
+		p := a.find(f, i)
+		if p == nil {
+			p = &partial{index: f.index}
+			a.calls = append(a.calls, p)
+		}
+		a.last = p
+		if p.id == "" {
+			p.id = f.id
+		}
+		if p.name == "" {
+			p.name = f.name
+		}
+		p.args.WriteString(p.join.add(f.arguments))
+	}
+}
+
+// find returns the call that a fragment goes on, or nil if it begins a new one.
+// The fragment is the position-th of its chunk.
+func (a *assembler) find(f fragment, position int) *partial {
+	if f.index < 0 {
+		return a.findWithoutIndex(f, position)
+	}
+	var latest *partial
+	for _, p := range a.calls {
+		if p.index != f.index {
+			continue
+		}
+		if f.id != "" && p.id == f.id {
+			return p
+		}
+		latest = p
+	}
+	// Two ids under one index are two calls.
+	if latest != nil && f.id != "" && latest.id != "" {
+		return nil
+	}
+	return latest
+}
+
+func (a *assembler) findWithoutIndex(f fragment, position int) *partial {
+	switch {
+	case f.id != "":
+		for _, p := range a.calls {
+			if p.id == f.id {
+				return p
+			}
+		}
+		return nil
+	case a.last == nil || f.name == "":
+		return a.last
+	case position > 0 || f.name != a.last.name || complete(a.last.args.String()):
+		return nil
+	}
+	return a.last // a server that repeats the name
+}
+
+// finish returns the calls in the model's order: by index if all have one, else
+// as they came.
+func (a *assembler) finish() []session.Call {
+	if !slices.ContainsFunc(a.calls, func(p *partial) bool { return p.index < 0 }) {
+		slices.SortStableFunc(a.calls, func(x, y *partial) int { return x.index - y.index })
+	}
+	var out []session.Call
+	for _, p := range a.calls {
+		out = append(out, session.Call{
+			ID: strings.ToValidUTF8(p.id, "\uFFFD"), Name: strings.ToValidUTF8(p.name, "\uFFFD"),
+			Arguments: p.args.String() + p.join.end(),
+		})
+	}
+	return out
+}
+
+// complete tells whether arguments are one whole JSON object.
+func complete(args string) bool {
+	return strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{") && json.Valid([]byte(args))
+}
