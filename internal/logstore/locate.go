@@ -1,0 +1,198 @@
+package logstore
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// minPart is the length of the shortest part of an id that Locate takes.
+const minPart = 4
+
+// Reasons of a LocateError.
+const (
+	LocateUnknown   = "unknown"
+	LocateAmbiguous = "ambiguous"
+	LocateShort     = "short" // less than minPart characters
+	LocateNoLast    = "no-last"
+	LocateNoFile    = "no-file" // the path names no session file
+)
+
+// LocateError says why a session argument names no session, or more than one.
+type LocateError struct {
+	Arg    string
+	Reason string
+	Near   []string // ids that are near, or the candidates; paths where ids are the same
+	Err    error    // the system's, if it has to do with it
+}
+
+func (e *LocateError) Error() string {
+	list := ""
+	if len(e.Near) > 0 {
+		list = strings.Join(e.Near, ", ")
+	}
+	switch e.Reason {
+	case LocateAmbiguous:
+		return fmt.Sprintf("%q names more than one session: %s\ngive more of the id", e.Arg, list)
+	case LocateShort:
+		return fmt.Sprintf("%q is too short: give at least %d characters of the id, last, or a path", e.Arg, minPart)
+	case LocateNoLast:
+		return "there is no session of this directory yet\ndeepseek sessions lists those of all directories"
+	case LocateNoFile:
+		if e.Err != nil {
+			return fmt.Sprintf("%q is no session file: %v", e.Arg, e.Err)
+		}
+		return fmt.Sprintf("%q is no session file: it must be a regular file that ends in %s", e.Arg, extension)
+	}
+	if list == "" {
+		return fmt.Sprintf("no session matches %q\ndeepseek sessions lists them", e.Arg)
+	}
+	return fmt.Sprintf("no session matches %q; near: %s\ndeepseek sessions lists them all", e.Arg, list)
+}
+
+func (e *LocateError) Unwrap() error { return e.Err }
+
+// Locate finds the file of a session argument: an id, a part of one (at least
+// four characters, unique among all sessions), "last" (the session with the
+// latest event among those of cwd that are no sub-agent's), or a path to a
+// .jsonl file, a relative one being relative to cwd. The path it returns is
+// absolute. Failures of the argument are a *LocateError.
+func (s *Store) Locate(arg, cwd string) (string, error) {
+	switch {
+	case arg == "last":
+		return s.last(cwd)
+	case strings.ContainsRune(arg, filepath.Separator) || strings.HasSuffix(arg, extension):
+		return locateFile(arg, cwd)
+	}
+	paths, err := s.paths()
+	if err != nil {
+		return "", err
+	}
+	var exact, part []string
+	for _, p := range paths {
+		switch id := stem(p); {
+		case id == arg:
+			exact = append(exact, p)
+		case strings.Contains(id, arg):
+			part = append(part, p)
+		}
+	}
+	found := exact
+	if len(found) == 0 {
+		if len(arg) < minPart {
+			return "", &LocateError{Arg: arg, Reason: LocateShort}
+		}
+		found = part
+	}
+	switch len(found) {
+	case 1:
+		return filepath.Abs(found[0])
+	case 0:
+		return "", &LocateError{Arg: arg, Reason: LocateUnknown, Near: near(arg, paths)}
+	}
+	return "", &LocateError{Arg: arg, Reason: LocateAmbiguous, Near: candidates(found)}
+}
+
+func (s *Store) last(cwd string) (string, error) {
+	paths, err := s.pathsIn(s.Dir(cwd))
+	if err != nil {
+		return "", err
+	}
+	list, err := s.entries(context.Background(), paths)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range list {
+		// Of a file without a readable header nobody knows whose it is.
+		if e.Header.ID != "" && e.Header.Origin != "subagent" {
+			return filepath.Abs(e.Path)
+		}
+	}
+	return "", &LocateError{Arg: "last", Reason: LocateNoLast}
+}
+
+func locateFile(arg, cwd string) (string, error) {
+	path := arg
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cwd, path)
+	}
+	path, err := osFS{}.Resolve(path)
+	if err != nil {
+		return "", &LocateError{Arg: arg, Reason: LocateNoFile, Err: err}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", &LocateError{Arg: arg, Reason: LocateNoFile, Err: err}
+	}
+	if !info.Mode().IsRegular() || !strings.HasSuffix(path, extension) {
+		return "", &LocateError{Arg: arg, Reason: LocateNoFile}
+	}
+	return path, nil
+}
+
+const maxNear = 5 // sessions that an error names
+
+// candidates names sessions, newest first: by id, or by path where ids repeat.
+func candidates(paths []string) []string {
+	seen := map[string]int{}
+	for _, p := range paths {
+		seen[stem(p)]++
+	}
+	names := make([]string, len(paths))
+	for i, p := range paths {
+		if names[i] = stem(p); seen[names[i]] > 1 {
+			names[i] = p
+		}
+	}
+	slices.Sort(names)
+	slices.Reverse(names)
+	if more := len(names) - maxNear; more > 0 {
+		names = append(names[:maxNear], fmt.Sprintf("and %d more", more))
+	}
+	return names
+}
+
+// near is the ids that share most with arg, at least minPart characters in a
+// row; the newest where none does.
+func near(arg string, paths []string) []string {
+	ids := make([]string, len(paths))
+	for i, p := range paths {
+		ids[i] = stem(p)
+	}
+	slices.Sort(ids)
+	slices.Reverse(ids)
+	ids = slices.Compact(ids)
+	best, found := minPart, []string(nil)
+	for _, id := range ids {
+		switch n := common(arg, id); {
+		case n > best:
+			best, found = n, []string{id}
+		case n == best:
+			found = append(found, id)
+		}
+	}
+	if len(found) == 0 {
+		found = ids
+	}
+	return found[:min(len(found), maxNear)]
+}
+
+// common is the length of the longest run that a and b share.
+func common(a, b string) int {
+	longest := 0
+	row := make([]int, len(b)+1) // row[j]: the run that ends at a[i], b[j-1]
+	for i := range len(a) {
+		for j := len(b); j > 0; j-- {
+			if a[i] != b[j-1] {
+				row[j] = 0
+				continue
+			}
+			row[j] = row[j-1] + 1
+			longest = max(longest, row[j])
+		}
+	}
+	return longest
+}
