@@ -38,7 +38,7 @@ type Line struct {
 	Raw  []byte // without the newline
 }
 
-// Options are what an agent is made of. All but Cost, Redact, OnDelta and Budget are required.
+// Options are what an agent is made of. All but Sleep, Cost, Spill and Redact are required.
 type Options struct {
 	SessionID string
 	Model     model.Model
@@ -53,6 +53,8 @@ type Options struct {
 	NewID func() string                              // message ids, UUID v7
 	Sleep func(context.Context, time.Duration) error // between attempts
 	Cost  func(session.Usage) (usd float64, ok bool) // may be nil
+	// Spill keeps what is too long for a result. May be nil.
+	Spill tool.Spill
 	// Redact takes secrets out of an encoded event before anything is made of
 	// it, so that a resumed history is the one that was sent. May be nil.
 	Redact func([]byte) []byte
@@ -103,18 +105,16 @@ type Agent struct {
 }
 
 // New makes an agent over a log that state was folded from; the agent takes the
-// state over. Nothing is written: what a crash left open is closed in memory,
-// and on disk with the first append. The log may still be empty.
-func New(log Log, state session.State, opts Options) (*Agent, error) {
-	a := &Agent{opts: opts, log: log, state: state, status: Idle, idle: make(chan struct{}), feeds: map[*Feed]struct{}{}}
-	close(a.idle)
-	closers, err := a.state.Repair(opts.SessionID)
-	if err != nil {
-		return nil, err
+// state over. closers are the events by which State.Repair closed what a crash
+// left open: they stand in the state already, and in the log with the first
+// append. The log may still be empty.
+func New(log Log, state session.State, closers []session.Event, opts Options) *Agent {
+	a := &Agent{
+		opts: opts, log: log, state: state, unwritten: closers, resumed: state.LastHeader != nil,
+		status: Idle, idle: make(chan struct{}), feeds: map[*Feed]struct{}{},
 	}
-	a.unwritten = closers
-	a.resumed = a.state.LastHeader != nil
-	return a, nil
+	close(a.idle)
+	return a
 }
 
 // View calls f with the state as it stands. f reads only, keeps nothing of it, and does not block.
@@ -215,4 +215,16 @@ func (a *Agent) Record(ctx context.Context, typ string, data any) error {
 		return err
 	}
 	return a.sync(ctx)
+}
+
+// Reconfigure changes the options between two runs. It fails unless the agent
+// is idle and owned by nobody.
+func (a *Agent) Reconfigure(change func(*Options)) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.status != Idle || a.interval != nil {
+		return ErrRunning
+	}
+	change(&a.opts)
+	return nil
 }

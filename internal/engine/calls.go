@@ -157,10 +157,18 @@ func (b *batch) call(ctx context.Context, c *callRun) {
 			b.finish(c, tool.Errorf(tool.CodeInternal, "the tool %s failed in a way it should not have: %v. What it did is not known.", c.Name, p))
 		}
 	}()
-	b.finish(c, c.tool.Run(ctx, tool.Call{
+	b.finish(c, b.fit(c, c.tool.Run(ctx, tool.Call{
 		ID: c.ID, Turn: b.turn, Step: b.step, Arguments: c.args,
 		Commit: func(r tool.Result) error { return b.commitNow(c, r) },
-	}))
+	})))
+}
+
+// fit cuts what is too long for a result; the whole goes beside the session, without secrets.
+func (b *batch) fit(c *callRun, r tool.Result) tool.Result {
+	if redact := b.agent.opts.Redact; redact != nil {
+		r.Content = string(redact([]byte(r.Content)))
+	}
+	return tool.Fit(r, b.agent.opts.Spill, c.ID)
 }
 
 // finish sets the result, once.

@@ -182,7 +182,7 @@ func TestCancelInTheStreamKeepsWhatWasSaid(t *testing.T) {
 	if _, err := w.log.Append(0, nil); err != nil {
 		t.Fatal(err)
 	}
-	res, end, err := w.Run(ctx, RunOptions{Task: text("x")}, func(string) {
+	res, end, err := w.Run(ctx, RunOptions{Input: Task("x")}, func(string) {
 		if _, err := w.Followup(t.Context(), text("later"), session.Source{Kind: session.SourceUser}); err != nil {
 			t.Error(err)
 		}
@@ -235,7 +235,7 @@ func TestCancelDiscardsTheInboxOnlyWhenTold(t *testing.T) {
 
 func TestMaxSteps(t *testing.T) {
 	w := start(t, newMemLog(), &play{next: []answer{calls("f:a"), calls("f:b"), says("late"), says("next")}}, func(o *Options) { o.MaxSteps = 2 }, fn{"f", tool.Traits{}, ok("r")})
-	res, end, err := w.Run(t.Context(), RunOptions{Task: text("x")}, func(string) {
+	res, end, err := w.Run(t.Context(), RunOptions{Input: Task("x")}, func(string) {
 		if _, err := w.Followup(t.Context(), text("later"), session.Source{Kind: session.SourceUser}); err != nil {
 			t.Error(err)
 		}
@@ -259,7 +259,7 @@ func TestMaxSteps(t *testing.T) {
 
 func TestAModelErrorRestsTheDriverUntilALaterMessage(t *testing.T) {
 	w := start(t, newMemLog(), &play{next: []answer{fails(&model.Error{Code: "AUTH", Message: "no", Status: 401}), says("one"), says("two")}}, nil)
-	_, end, err := w.Run(t.Context(), RunOptions{Task: text("x")}, func(string) {
+	_, end, err := w.Run(t.Context(), RunOptions{Input: Task("x")}, func(string) {
 		if _, err := w.Inject(t.Context(), text("kept"), session.Source{Kind: session.SourceUser}); err != nil {
 			t.Error(err)
 		}
@@ -283,7 +283,7 @@ func TestLengthEndsTheTurnAndGoesOnWithTheNext(t *testing.T) {
 		return model.Response{Text: "half a", Finish: model.FinishLength}, nil
 	}
 	w := start(t, newMemLog(), &play{next: []answer{cut, says("two")}}, nil)
-	_, end, err := w.Run(t.Context(), RunOptions{Task: text("x")}, func(string) {
+	_, end, err := w.Run(t.Context(), RunOptions{Input: Task("x")}, func(string) {
 		if _, err := w.Followup(t.Context(), text("y"), session.Source{Kind: session.SourceUser}); err != nil {
 			t.Error(err)
 		}
@@ -352,7 +352,7 @@ func TestAFailedLogStopsBeforeWhatItGuards(t *testing.T) {
 			return nil
 		}
 		w := start(t, log, &play{next: []answer{calls("f:a"), says("done")}}, nil, f)
-		_, _, err := w.Run(t.Context(), RunOptions{Task: text("x"), Leave: true}, nil)
+		_, _, err := w.Run(t.Context(), RunOptions{Input: Task("x"), Leave: true}, nil)
 		if !errors.Is(err, errDisk) {
 			t.Fatalf("op %d: %v", n, err)
 		}
@@ -371,13 +371,13 @@ func TestAFailedLogStopsBeforeWhatItGuards(t *testing.T) {
 
 func TestLeavingRefusesLaterMessages(t *testing.T) {
 	w := start(t, newMemLog(), &play{next: []answer{says("one")}}, nil)
-	if _, _, err := w.Run(t.Context(), RunOptions{Task: text("x"), Leave: true}, nil); err != nil {
+	if _, _, err := w.Run(t.Context(), RunOptions{Input: Task("x"), Leave: true}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Followup(t.Context(), text("y"), session.Source{}); !errors.Is(err, ErrLeaving) {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := w.Run(t.Context(), RunOptions{Task: text("x")}, nil); !errors.Is(err, ErrLeaving) {
+	if _, _, err := w.Run(t.Context(), RunOptions{Input: Task("x")}, nil); !errors.Is(err, ErrLeaving) {
 		t.Errorf("%v", err)
 	}
 }
@@ -389,7 +389,7 @@ func TestAMessageRacingTheLeaveIsServedOrRefused(t *testing.T) {
 		w := start(t, newMemLog(), llm, nil)
 		var wg sync.WaitGroup
 		var accepted error
-		_, _, err := w.Run(t.Context(), RunOptions{Task: text("x"), Leave: true}, func(string) {
+		_, _, err := w.Run(t.Context(), RunOptions{Input: Task("x"), Leave: true}, func(string) {
 			wg.Go(func() { _, accepted = w.Followup(t.Context(), text("y"), session.Source{}) })
 		})
 		if err != nil {
@@ -405,7 +405,7 @@ func TestAMessageRacingTheLeaveIsServedOrRefused(t *testing.T) {
 func TestRunTakesOnlyAnIdleAgent(t *testing.T) {
 	var w *world
 	llm := &play{next: []answer{func(ctx context.Context, _ model.Request, _ func(model.Delta)) (model.Response, error) {
-		_, _, err := w.Run(ctx, RunOptions{Task: text("y")}, nil)
+		_, _, err := w.Run(ctx, RunOptions{Input: Task("y")}, nil)
 		if !errors.Is(err, ErrRunning) {
 			t.Errorf("%v", err)
 		}

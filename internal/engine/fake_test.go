@@ -220,17 +220,17 @@ func start(t *testing.T, log *memLog, llm *play, change func(*Options), tools ..
 	if err := log.replay(state.Apply); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New(log, state, o)
+	closers, err := state.Repair(o.SessionID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{a, t, log, llm}
+	return &world{New(log, state, closers, o), t, log, llm}
 }
 
 // run runs a task and returns the result and its ending.
 func (w *world) run(task string) (session.RunResult, session.Reason) {
 	w.t.Helper()
-	res, end, err := w.Run(w.t.Context(), RunOptions{Task: text(task)}, nil)
+	res, end, err := w.Run(w.t.Context(), RunOptions{Input: Task(task)}, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -21,7 +21,13 @@ func (a *Agent) Steer(ctx context.Context, content []session.Block, src session.
 // Inject queues a message for the next step, whenever that comes. It returns
 // the message's id once the receipt is on disk.
 func (a *Agent) Inject(ctx context.Context, content []session.Block, src session.Source) (string, error) {
-	return a.enqueue(ctx, session.NextStep, false, a.message(content, src))
+	return a.Queue(ctx, session.NextStep, content, src)
+}
+
+// Queue appends a message to a list and wakes nobody. It returns the message's
+// id once the receipt is on disk.
+func (a *Agent) Queue(ctx context.Context, target string, content []session.Block, src session.Source) (string, error) {
+	return a.enqueue(ctx, target, false, a.message(content, src))
 }
 
 // SteerIf steers the text that decide returns. decide sees the state under the

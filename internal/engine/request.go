@@ -26,10 +26,14 @@ func (a *Agent) request(ctx context.Context, turn, step int) (model.Response, er
 	return model.Run(ctx, model.Retry{
 		Sleep: a.opts.Sleep,
 		Wait: func(attempt int, delay time.Duration, e *model.Error) error {
-			return a.append(item{session.TypeLLMRetry, session.Retry{
+			err := a.append(item{session.TypeLLMRetry, session.Retry{
 				Turn: turn, Step: step, Attempt: attempt, DelayMS: delay.Milliseconds(),
 				Error: session.ErrorInfo{Code: e.Code, Message: e.Message, Status: e.Status},
 			}})
+			if err != nil {
+				return err
+			}
+			return a.sync(ctx) // whoever watches is told before the wait
 		},
 		Start: func(attempt int) error {
 			if err := a.append(item{session.TypeLLMRetryStarted, session.RetryStarted{Turn: turn, Step: step, Attempt: attempt}}); err != nil {

@@ -10,8 +10,23 @@ import (
 
 // RunOptions say how an interval is opened and closed.
 type RunOptions struct {
-	Task  []session.Block // nil: what is queued alone is worked off
-	Leave bool            // at its end the owner goes: messages are refused from then on
+	Input *Input // nil: what is queued alone is worked off
+	Leave bool   // at its end the owner goes: messages are refused from then on
+}
+
+// Input is the message that opens an interval.
+type Input struct {
+	Target  string // of the lists of the inbox
+	Content []session.Block
+	Source  session.Source
+}
+
+// Task is an input that gets a turn of its own.
+func Task(text string) *Input {
+	return &Input{
+		Target: session.NextTurn, Content: []session.Block{{Type: session.BlockText, Text: text}},
+		Source: session.Source{Kind: session.SourceUser},
+	}
 }
 
 // Run owns one idle-to-idle interval: it takes an idle agent, enqueues the task
@@ -25,7 +40,7 @@ type RunOptions struct {
 func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID string)) (session.RunResult, session.Reason, error) {
 	begun := a.opts.Now()
 	a.mu.Lock()
-	id, err := a.open(o.Task)
+	id, err := a.open(o.Input)
 	a.mu.Unlock()
 	if err != nil {
 		return session.RunResult{}, session.Reason{}, err
@@ -71,7 +86,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 
 // open begins the interval: closers, settings and the receipt are one batch.
 // The driver is not woken yet. The caller holds mu.
-func (a *Agent) open(task []session.Block) (id string, err error) {
+func (a *Agent) open(in *Input) (id string, err error) {
 	if a.status != Idle || a.interval != nil {
 		return "", ErrRunning
 	}
@@ -80,13 +95,13 @@ func (a *Agent) open(task []session.Block) (id string, err error) {
 	}
 	from := a.state.Next
 	batch := []item{{session.TypeSettings, a.opts.Settings}}
-	if task != nil {
-		m := a.message(task, session.Source{Kind: session.SourceUser})
+	if in != nil {
+		m := a.message(in.Content, in.Source)
 		id = m.ID
-		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Insert(session.NextTurn, m)})
+		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Insert(in.Target, m)})
 		from++
 	}
-	if task == nil && a.state.Inbox.Empty() {
+	if in == nil && a.state.Inbox.Empty() {
 		return "", errors.New("there is nothing to do: no task, and the inbox is empty")
 	}
 	a.interval = session.NewInterval(from)

@@ -15,6 +15,12 @@ const (
 	FullAccess     Level = "full-access"
 )
 
+// What happens to a request that needs a yes.
+const (
+	ApproveAsk   = "ask"   // a person is asked
+	ApproveNever = "never" // it is denied
+)
+
 // Request asks a person for one thing that the level does not allow.
 type Request struct {
 	Tool   string
@@ -27,8 +33,9 @@ type Request struct {
 
 // Decision is a person's word, or its absence.
 type Decision struct {
-	Allowed bool
-	Message string // told to the model when not allowed: who refused, and why
+	Allowed    bool
+	ForSession bool   // with Allowed: the request's Prefix is allowed from now on
+	Message    string // told to the model when not allowed: who refused, and why
 }
 
 // Approver asks. Nobody to ask, a timeout and an error are all a no.

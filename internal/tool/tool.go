@@ -27,6 +27,7 @@ type Tool interface {
 type Traits struct {
 	Parallel bool // may overlap with other parallel calls of its message
 	ReadOnly bool // changes nothing outside the session
+	Person   bool // waits for a person: consecutive calls wait at the same time, without a limit
 }
 
 // Call is a call that has been accepted for running.
@@ -36,6 +37,11 @@ type Call struct {
 	Step      int
 	Arguments json.RawMessage   // one JSON object, valid for the schema
 	Progress  func(line string) // may be nil; for the screen only, may be dropped; safe for concurrent use
+	// Commit logs the result and returns once it is on disk, whatever the
+	// call's place in its message. A tool on whose outcome somebody waits
+	// calls it, at most once, before it tells them; Run then returns the same
+	// result. Nil where the caller does not offer it.
+	Commit func(Result) error
 }
 
 // Result is the outcome of a call.
@@ -43,6 +49,9 @@ type Result struct {
 	Content string // what the model reads; of an error it begins with Code and ": "
 	Code    string // "" = success
 	Meta    *session.ToolMeta
+	// Unanswered says that a person was asked and the wait ended without an
+	// answer: later calls of the message that change things are not started.
+	Unanswered bool
 }
 
 // Errorf is a failed result whose text begins with the code.

@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"deepseek/internal/config"
+	"deepseek/internal/logstore"
+	"deepseek/internal/prompt"
+	"deepseek/internal/question"
+	"deepseek/internal/session"
+	"deepseek/internal/view"
+)
+
+// Answerers of the setting of that name.
+const (
+	answererTTY    = "tty"
+	answererRemote = "remote"
+	answererNone   = "none"
+)
+
+// asking is the owner's side of its questions: it tells on stderr what is
+// asked and how to answer, and where there is a terminal draws the card. It is
+// a client of the question service and holds no rule of it.
+//
+// mu owns cards and closed; each card runs in a goroutine that close waits for.
+type asking struct {
+	o        *owner
+	screen   *view.Screen
+	prompter *prompt.Prompter // nil: nobody is asked here
+	tty      *prompt.TTY
+	stops    []func()
+
+	ctx    context.Context // ends the cards
+	cancel context.CancelFunc
+	mu     sync.Mutex
+	cards  map[string]bool // calls whose card is on the terminal
+	closed bool
+	work   sync.WaitGroup
+}
+
+// checkAnswerer refuses an answerer that cannot work here, before anything starts.
+func (a *App) checkAnswerer(answerer string) error {
+	if answerer == answererTTY && !a.canPrompt() {
+		return usagef("--answerer tty needs a terminal on stdin and stderr\nuse --answerer none or remote, and answer with `deepseek answer` from another shell")
+	}
+	return nil
+}
+
+func (a *App) canPrompt() bool { return a.InTerminal() && a.ErrTerminal() }
+
+// startAsking begins. interrupt is what Ctrl+C at a card does. answers may be nil.
+func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail func(error), interrupt func()) (*asking, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	as := &asking{o: o, screen: screen, ctx: ctx, cancel: cancel, cards: map[string]bool{}}
+	if answers != nil {
+		as.stops = append(as.stops, answers.Serve(o.questions, fail))
+	}
+	switch answerer := o.cfg.Answerer; {
+	case answerer == answererNone:
+	case answerer == answererRemote:
+		as.stops = append(as.stops, o.questions.Provide(func(question.Card) bool { return true }))
+	case o.app.canPrompt():
+		tty, prompter, err := o.app.prompter(o.cfg, logstore.DraftsDir(o.path()), screen)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		as.tty, as.prompter = tty, prompter
+		as.stops = append(as.stops, o.questions.Provide(func(question.Card) bool { return true }))
+	}
+	as.stops = append(as.stops, o.questions.Watch(func(ev question.Event) { as.see(ev, interrupt) }))
+	return as, nil
+}
+
+// see is told of every wait that opens or ends. It does not wait for a person.
+func (as *asking) see(ev question.Event, interrupt func()) {
+	id := ev.Card.CallID
+	switch {
+	case ev.Type == question.Opened && !ev.Card.Kind.Permits():
+		as.announce(ev.Card)
+		as.o.hook("opened", ev.Card)
+	case ev.Type == question.Closed && ev.Outcome == question.Pending:
+		if !as.drawn(id) {
+			as.screen.Announce("left pending, answer later with:")
+			as.screen.Announce("  " + as.o.answerCommand(id))
+		}
+		as.notice(ev.Card)
+		as.o.hook("pending", ev.Card)
+	}
+	if ev.Type != question.Opened || as.prompter == nil {
+		return
+	}
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	if as.closed {
+		return
+	}
+	as.cards[id] = true
+	as.work.Go(func() { as.draw(ev.Card, interrupt) })
+}
+
+func (as *asking) announce(c question.Card) {
+	for _, q := range c.Questions {
+		line := "question " + c.CallID + ": "
+		if q.Header != "" {
+			line += view.OneLine(q.Header) + ": "
+		}
+		as.screen.Announce(line + view.OneLine(q.Question))
+	}
+	as.screen.Announce("  " + as.o.answerCommand(c.CallID))
+}
+
+// notice tells a workflow of GitHub Actions, whose page nobody would read stderr for.
+func (as *asking) notice(c question.Card) {
+	if as.o.app.Getenv("GITHUB_ACTIONS") != "true" {
+		return
+	}
+	text := fmt.Sprintf("A question was left pending: %s\nAnswer it with: %s", c.Questions[0].Question, as.o.answerCommand(c.CallID))
+	escape := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	as.screen.Announce("::notice title=deepseek::" + escape.Replace(text))
+}
+
+func (as *asking) drawn(callID string) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return as.cards[callID]
+}
+
+// draw runs one card to its end.
+func (as *asking) draw(c question.Card, interrupt func()) {
+	res, err := as.prompter.Run(as.ctx, as.o.card(c), &localDesk{service: as.o.questions, callID: c.CallID, ended: make(chan prompt.Ended, 1)})
+	as.mu.Lock()
+	delete(as.cards, c.CallID)
+	as.mu.Unlock()
+	switch {
+	case errors.Is(err, prompt.ErrTerminal):
+		// The claim is let go: the host's deadline counts, another shell may answer.
+		as.screen.Note("the question is not asked here: " + err.Error())
+	case err == nil && res.Outcome == prompt.Interrupted:
+		interrupt()
+	}
+}
+
+// card is what the prompt draws of a wait.
+func (o *owner) card(c question.Card) prompt.Card {
+	card := prompt.Card{
+		SessionID: o.header.ID, CallID: c.CallID, Kind: prompt.KindQuestion, Questions: c.Questions,
+		Timed: c.Kind == question.KindQuestion, Blocking: !c.Timed, AnswerCommand: o.answerCommand(c.CallID),
+	}
+	switch c.Kind {
+	case question.KindApproval:
+		card.Kind = prompt.KindApproval
+	case question.KindPlanReview:
+		card.Kind = prompt.KindPlan
+	}
+	return card
+}
+
+// close takes the cards away. The terminal is as it was when it returns.
+func (as *asking) close() error {
+	as.mu.Lock()
+	as.closed = true
+	as.mu.Unlock()
+	as.cancel()
+	as.work.Wait()
+	for _, stop := range as.stops {
+		stop()
+	}
+	if as.tty != nil {
+		return as.tty.Close()
+	}
+	return nil
+}
+
+// restore gives the terminal back, whoever holds it; for a process that ends on the spot.
+func (as *asking) restore() {
+	if as.tty != nil {
+		_ = as.tty.Restore() // the process ends now
+	}
+}
+
+// prompter opens the terminal for cards. The caller owes the terminal's Close.
+func (a *App) prompter(cfg *config.Config, drafts string, screen prompt.Screen) (*prompt.TTY, *prompt.Prompter, error) {
+	tty, err := prompt.OpenTTY()
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the terminal: %w", err)
+	}
+	return tty, &prompt.Prompter{
+		Terminal: tty, Drafts: prompt.FileDrafts{Dir: drafts}, Screen: screen,
+		Colour: a.Colour(cfg), Plain: !a.Cursor(), Reflow: prompt.Reflows(a.Getenv),
+	}, nil
+}
+
+// localDesk takes a card's answer to the question service of this process. The
+// calls of a card never overlap, so its claim needs no lock.
+type localDesk struct {
+	service *question.Service
+	callID  string
+	claim   *question.Claim
+	ended   chan prompt.Ended
+}
+
+func (d *localDesk) Attach(context.Context) (remaining time.Duration, timed bool, err error) {
+	claim, ok := d.service.Attach(d.callID)
+	if !ok {
+		return 0, false, prompt.ErrGone
+	}
+	d.claim = claim
+	go func() { // ends with the claim
+		for e := range claim.Ended() {
+			d.ended <- promptEnded(e)
+			close(d.ended)
+		}
+	}()
+	return claim.Remaining(), claim.Remaining() >= 0, nil
+}
+
+func promptEnded(e question.Ended) prompt.Ended {
+	return prompt.Ended{Outcome: e.Outcome, Mine: e.Mine}
+}
+
+func (d *localDesk) Respond(ctx context.Context, answers []session.Answer) (bool, error) {
+	if d.claim == nil {
+		return false, &prompt.Refused{Code: prompt.CodeNoClaim, Message: "the claim on the question got lost"}
+	}
+	ok, err := d.claim.Respond(ctx, answers)
+	return ok, refused(err)
+}
+
+func (d *localDesk) Reject(ctx context.Context, code string) (bool, error) {
+	if d.claim == nil {
+		return false, &prompt.Refused{Code: prompt.CodeNoClaim, Message: "the claim on the question got lost"}
+	}
+	ok, err := d.claim.Reject(ctx, code)
+	return ok, refused(err)
+}
+
+func (d *localDesk) Late(ctx context.Context, answers []session.Answer) (bool, error) {
+	ok, err := d.service.Answer(ctx, d.callID, answers)
+	return ok, refused(err)
+}
+
+func (d *localDesk) State(context.Context) (string, error) {
+	for _, c := range d.service.Waits() {
+		if c.CallID == d.callID {
+			return prompt.StateOpen, nil
+		}
+	}
+	if q, _, found := d.service.State(d.callID); found {
+		return string(q.State), nil
+	}
+	return prompt.StateRemoved, nil
+}
+
+func (d *localDesk) Detach(context.Context) error {
+	if d.claim != nil {
+		d.claim.Detach()
+	}
+	return nil
+}
+
+func (d *localDesk) Ended() <-chan prompt.Ended { return d.ended }
+
+// refused is an error of the service as the card understands it.
+func refused(err error) error {
+	var q *question.Error
+	if errors.As(err, &q) {
+		return &prompt.Refused{Code: q.Code, Message: q.Message}
+	}
+	return err
+}

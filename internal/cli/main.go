@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"deepseek/internal/config"
+	"deepseek/internal/permission"
+)
+
+// App is one invocation: what Main was handed, and the global flags. Commands
+// read it; only Main and the flag parser write it, before a command runs.
+type App struct {
+	Out, Err *output // stdout and stderr; see output for what may fail
+	Env      []string
+	Exit     func(code int) // ends the process on the spot; for a second signal
+
+	streams Streams
+	global  globalOptions
+	json    bool // failures are told on stdout too, as JSON
+	running bool // a command's own function was reached
+}
+
+type globalOptions struct{ home, cwd, config string }
+
+// Main runs the command that argv names (argv[0] is the program) and returns the
+// exit code. It reads nothing of the process but what it is handed, save the
+// working directory and signals, and leaves nothing running. The sandbox's
+// helper, a re-execution of this program, is served first of all.
+func Main(argv []string, streams Streams, env []string) (code int) {
+	if permission.IsHelper(argv) {
+		return permission.HelperMain()
+	}
+	a := newApp(streams, env)
+	// Asking for SIGPIPE makes writing to a closed stdout an error instead of
+	// the end; ignoring it would be inherited by every child.
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	defer signal.Stop(pipe)
+	defer func() {
+		if p := recover(); p != nil {
+			code = a.finish(&Coded{Exit: ExitFailed, Code: CodeInternal, Message: fmt.Sprintf("unexpected failure: %v%s", p, panicPlace())})
+		}
+	}()
+	return a.finish(a.run(argv[min(1, len(argv)):]))
+}
+
+func newApp(streams Streams, env []string) *App {
+	return &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams}
+}
+
+func (a *App) run(args []string) error {
+	root := newRoot(a)
+	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take the process's own
+	err := root.ExecuteContext(context.Background())
+	var coded *Coded
+	if err != nil && !a.running && !errors.As(err, &coded) {
+		return usagef("%s", err) // of the parser: arguments, groups of flags
+	}
+	return err
+}
+
+// finish says how it ended. A result that could not be written is a failure too.
+func (a *App) finish(err error) int {
+	c := failure(err)
+	a.report(c)
+	if err := a.Out.failed(); err != nil && c.Exit == ExitOK {
+		c = &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("cannot write the output: %v", err), Printed: true}
+		a.report(c)
+	}
+	return c.Exit
+}
+
+func panicPlace() string {
+	pc := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pc[:runtime.Callers(4, pc)])
+	for {
+		f, more := frames.Next()
+		if strings.HasPrefix(f.Function, "deepseek/") && !strings.Contains(f.Function, "panicPlace") {
+			return fmt.Sprintf(" (%s:%d)", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// Getenv looks a variable up in the environment that Main was handed.
+func (a *App) Getenv(name string) string {
+	for _, kv := range a.Env {
+		if key, value, ok := strings.Cut(kv, "="); ok && key == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// Home is the product's folder, absolute: --home, DEEPSEEK_HOME or ~/.deepseek.
+// It need not exist.
+func (a *App) Home() (string, error) {
+	dir := a.global.home
+	if dir == "" {
+		dir = a.Getenv("DEEPSEEK_HOME")
+	}
+	if dir == "" {
+		home := a.Getenv("HOME")
+		if home == "" {
+			return "", usagef("neither HOME nor DEEPSEEK_HOME is set\nsay where sessions are kept with --home DIR")
+		}
+		dir = filepath.Join(home, ".deepseek")
+	}
+	return filepath.Abs(dir)
+}
+
+// Cwd is the directory the command works in, absolute, with links resolved.
+func (a *App) Cwd() (string, error) {
+	dir, err := filepath.Abs(a.global.cwd)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	var info os.FileInfo
+	if err == nil {
+		info, err = os.Stat(dir)
+	}
+	if err != nil {
+		return "", usagef("cannot work in the directory %q: %s", a.global.cwd, reason(err))
+	}
+	if !info.IsDir() {
+		return "", usagef("cannot work in %s: it is no directory", dir)
+	}
+	return dir, nil
+}
+
+// reason is the system's own words of an error about a path that is named already.
+func reason(err error) error {
+	var pe *os.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// options says where the settings are.
+func (a *App) options(flags map[string]string) (config.Options, error) {
+	o := config.Options{Environ: a.Env, Flags: flags}
+	var err error
+	if o.Home, err = a.Home(); err != nil {
+		return o, err
+	}
+	if a.global.config != "" {
+		if o.ConfigFile, err = filepath.Abs(a.global.config); err != nil {
+			return o, err
+		}
+	}
+	cwd, err := a.Cwd()
+	if err != nil {
+		return o, err
+	}
+	o.ProjectRoot, err = permission.Workspace(cwd, a.Getenv("HOME"))
+	return o, err
+}
+
+// NotFromTool refuses what a command run by the agent must not do, lest it
+// answer its own questions.
+func (a *App) NotFromTool(what string) error {
+	if a.Getenv("DEEPSEEK_TOOL") == "" {
+		return nil
+	}
+	return &Coded{Exit: ExitUsage, Code: CodeCallerIsTool, Message: what + " is refused inside a tool of a session"}
+}

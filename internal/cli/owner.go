@@ -1,0 +1,339 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deepseek/internal/config"
+	"deepseek/internal/engine"
+	"deepseek/internal/logstore"
+	"deepseek/internal/model"
+	"deepseek/internal/model/deepseek"
+	"deepseek/internal/model/script"
+	"deepseek/internal/permission"
+	"deepseek/internal/question"
+	"deepseek/internal/redact"
+	"deepseek/internal/remote"
+	"deepseek/internal/session"
+	"deepseek/internal/tool"
+	"deepseek/internal/tool/files"
+	"deepseek/internal/tool/search"
+	"deepseek/internal/tool/shell"
+	"deepseek/internal/tool/todo"
+)
+
+// owner is a session that this process owns, with everything that works on it.
+// It is made in two steps, so that what is asked of a session can be refused
+// before anything is written: claim takes the lock and reads, equip builds the
+// agent. close ends all of it, whichever step was reached.
+type owner struct {
+	app     *App
+	cfg     *config.Config
+	ref     string // how the session is named in commands: its id, or the path it was opened by
+	header  session.Header
+	cwd     string // where tools work
+	log     *sessionLog
+	state   session.State   // until equip hands it to the agent
+	closers []session.Event // what repair owes the log
+
+	key       redact.Key
+	agent     *engine.Agent
+	questions *question.Service
+	hooks     *hooks
+	shell     *shell.Family
+	closeLLM  func()
+	listener  *remote.Listener
+	served    chan error // Serve's, once the listener serves
+	settings  session.Settings
+	base      []tool.Tool // all but the one that asks, which depends on the mode
+}
+
+// store is the session store of a home.
+func (a *App) store(home string) *logstore.Store {
+	return logstore.New(home, logstore.WithProbe(remote.Probe))
+}
+
+// newSession begins a session. Nothing is written before its first receipt.
+func (a *App) newSession(cfg *config.Config, cwd string) *owner {
+	store := a.store(cfg.Home)
+	now := time.Now()
+	h := session.Header{Type: "session", Version: session.Version, ID: store.NewID(now), CreatedAt: now.UnixMilli(), Cwd: cwd}
+	o := &owner{app: a, cfg: cfg, ref: h.ID, header: h, cwd: cwd}
+	o.log = &sessionLog{store: store, header: h, published: o.announce}
+	return o
+}
+
+// claim takes an old session: the lock, and what its log says. It changes no byte.
+func (a *App) claim(ctx context.Context, cfg *config.Config, arg, cwd string) (*owner, error) {
+	store := a.store(cfg.Home)
+	path, err := store.Locate(arg, cwd)
+	if err != nil {
+		return nil, err
+	}
+	log, err := store.Own(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	o := &owner{app: a, cfg: cfg, ref: log.ID(), header: log.Header(), cwd: log.Header().Cwd}
+	o.log = &sessionLog{store: store, header: log.Header(), log: log}
+	if byPath(arg) {
+		o.ref = path
+	}
+	err = log.Replay(ctx, o.state.Apply)
+	if err == nil {
+		o.closers, err = o.state.Repair(o.header.ID)
+	}
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	if n := log.TornBytes(); n > 0 {
+		a.Warnf("deepseek: the last line of %s is cut off (%d bytes); it will be set aside in %s\n", log.Path(), n, filepath.Base(logstore.TornPath(log.Path())))
+	}
+	return o, nil
+}
+
+// byPath tells whether a session argument is a path, by the rule of Locate.
+func byPath(arg string) bool { return strings.HasSuffix(arg, ".jsonl") }
+
+// equip builds the agent. Errors that are the configuration's come before
+// anything is written.
+func (o *owner) equip(ctx context.Context) error {
+	if err := o.place(); err != nil {
+		return err
+	}
+	cfg, logged := o.cfg, o.state.Settings
+	header, resumed, err := o.state.HeaderBody()
+	if err != nil {
+		return err
+	}
+	var waits *config.Waits
+	perm, approve := cfg.Permission, cfg.Approve
+	var adaptations []string
+	if logged != nil {
+		waits = &config.Waits{Mode: logged.Mode, Timeout: logged.Timeout, MaxTimeout: logged.MaxTimeout}
+		adaptations = logged.Adaptations
+		if !cfg.Explicit("permission") {
+			perm = logged.Permission
+		}
+		if !cfg.Explicit("approve") {
+			approve = logged.Approve
+		}
+	}
+	w, err := cfg.Waits(waits)
+	if err != nil {
+		return err
+	}
+	o.settings = session.Settings{
+		Mode: w.Mode, Timeout: w.Timeout, MaxTimeout: w.MaxTimeout,
+		Permission: perm, Approve: approve, Adaptations: adaptations,
+	}
+	rc := session.RequestConfig{Model: cfg.Model, ReasoningEffort: cfg.Effort, MaxTokens: cfg.MaxTokens, Temperature: cfg.Temperature}
+	if resumed {
+		if !cfg.Explicit("model") {
+			rc.Model = header.Config.Model
+		}
+		if !cfg.Explicit("effort") {
+			rc.ReasoningEffort = header.Config.ReasoningEffort
+		}
+	}
+	llm, err := o.model(ctx, &rc)
+	if err != nil {
+		return err
+	}
+	tools, err := o.tools(ctx)
+	if err != nil {
+		return err
+	}
+	window, known := model.ContextWindow(rc.Model)
+	if !known || cfg.ContextWindow > 0 && rc.Provider == deepseek.Provider {
+		window = max(cfg.ContextWindow, 0)
+		if window == 0 {
+			window = model.DefaultContextWindow
+		}
+	}
+	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{
+		SessionID: o.header.ID, Model: llm, Config: rc, System: engine.SystemText(), Window: window,
+		Tools: tools, Settings: o.settings, MaxSteps: cfg.MaxSteps,
+		Now: time.Now, NewID: newMessageID, Spill: o.log, Redact: o.key.Bytes,
+		Cost: func(u session.Usage) (float64, bool) { return model.Cost(rc.Model, u, cfg.Prices) },
+	})
+	o.questions.Bind(o.agent)
+	o.hooks = o.newHooks()
+	if log := o.log.file(); log != nil {
+		if err := o.announce(log); err != nil {
+			return fmt.Errorf("write who owns the session: %w", err)
+		}
+	}
+	return nil
+}
+
+// place is where the session works: where it began, unless that is gone or
+// --cwd says otherwise.
+func (o *owner) place() error {
+	info, err := os.Stat(o.cwd)
+	missing := err != nil || !info.IsDir()
+	if !missing && o.app.global.cwd == "" {
+		return nil
+	}
+	cwd, err := o.app.Cwd()
+	if err != nil {
+		return err
+	}
+	switch {
+	case missing:
+		o.app.Warnf("deepseek: %s, where this session began, is not there; it works in %s\n", o.cwd, cwd)
+	case cwd != o.cwd:
+		o.app.Warnf("deepseek: this session began in %s; it works in %s\n", o.cwd, cwd)
+	}
+	o.cwd = cwd
+	return nil
+}
+
+func newMessageID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// model makes the model that the request configuration names, and completes that.
+func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Model, error) {
+	if key := strings.TrimSpace(o.app.Getenv(config.KeyVariable)); key != "" {
+		o.key = redact.New(key) // in use or not, it is to be seen nowhere
+	}
+	switch file, scripted := strings.CutPrefix(rc.Model, model.ScriptPrefix); {
+	case rc.Model == model.Demo:
+		rc.Provider = "demo"
+		return script.Demo(), nil
+	case scripted:
+		if !filepath.IsAbs(file) {
+			file = filepath.Join(o.cwd, file)
+		}
+		s, err := script.Load(file)
+		if err != nil {
+			return nil, usagef("%v", err)
+		}
+		rc.Provider, rc.Model = s.Provider(), model.ScriptPrefix+file
+		return s, nil
+	}
+	key, err := o.cfg.Key(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := deepseek.ParseBase(o.cfg.BaseURL); err != nil {
+		return nil, usagef("base_url: %v", err)
+	}
+	o.key = redact.New(key)
+	rc.Provider = deepseek.Provider
+	llm := deepseek.New(deepseek.Config{BaseURL: o.cfg.BaseURL, Key: key, UserAgent: "deepseek/" + buildVersion().Version})
+	o.closeLLM = llm.Close
+	return llm, nil
+}
+
+// tools makes the tools of the session, in the order in which the model sees them.
+func (o *owner) tools(_ context.Context) (*tool.Registry, error) {
+	sockets, err := remote.Dir(o.app.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if o.listener, err = remote.Listen(sockets); err != nil {
+		return nil, err
+	}
+	policy, err := permission.New(permission.Config{
+		Level: permission.Level(o.settings.Permission), Approve: permission.ApproveAsk, // `never` is the approver's, which logs it
+		Cwd: o.cwd, Home: o.cfg.Home, SocketDir: sockets, SessionPaths: []string{o.path()},
+		KeyFile: o.cfg.KeyFile, ConfigFiles: []string{o.cfg.UserFile}, SandboxWritable: o.cfg.SandboxWritable,
+		Approver: &approver{owner: o}, Getenv: o.app.Getenv,
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.questions = question.New(o.header.ID, question.SystemClock{})
+	o.shell = shell.New(shell.Env{Cwd: o.cwd, Environ: o.app.Env, Policy: policy, Spill: o.log, Redact: o.key})
+	seen := &files.Observed{}
+	seen.Seed(o.state.Observed)
+	o.state.Observed = nil // taken over
+
+	all := files.New(files.Env{Cwd: o.cwd, Guard: policy, Observed: seen})
+	all = append(all, search.New(search.Env{Cwd: o.cwd, Guard: policy})...)
+	all = append(all, o.shell.Tools()...)
+	all = append(all, todo.New(func(t session.TodoWrite) error {
+		return o.agent.Record(context.Background(), session.TypeTodoWrite, t) // bounded by the disk
+	}))
+	o.base = all
+	return o.registry()
+}
+
+// registry is the tools for the settings as they stand.
+func (o *owner) registry() (*tool.Registry, error) {
+	longest := 0
+	if o.settings.MaxTimeout != nil {
+		longest = *o.settings.MaxTimeout
+	}
+	ask := question.NewTool(o.questions, question.ToolOptions{
+		Timed: o.settings.Mode == config.Timed, Default: o.settings.Timeout, Max: longest,
+	})
+	return tool.NewRegistry(append(slices.Clip(o.base), ask)...)
+}
+
+// path is where the session's file lies, or will lie.
+func (o *owner) path() string {
+	if log := o.log.file(); log != nil {
+		return log.Path()
+	}
+	return filepath.Join(o.log.store.Dir(o.header.Cwd), o.header.ID+".jsonl")
+}
+
+// announce says, beside the file, who owns the session and how to reach them.
+// It is called when there is a file, and with the listener ready.
+func (o *owner) announce(log *logstore.Log) error {
+	return log.Announce(logstore.Owner{PID: os.Getpid(), Socket: o.listener.Path(), StartedAt: time.Now().UnixMilli(), Session: o.header.ID})
+}
+
+// serve answers clients on the control socket until close.
+func (o *owner) serve() {
+	o.served = make(chan error, 1)
+	go func() {
+		o.served <- o.listener.Serve(context.Background(), &host{o}, remote.Options{Version: buildVersion().Version})
+	}()
+}
+
+// stopAccepting ends the control socket: what clients had sent by then is answered.
+func (o *owner) stopAccepting() error {
+	if o.listener == nil {
+		return nil
+	}
+	err := o.listener.Close()
+	if o.served != nil {
+		err = errors.Join(err, <-o.served)
+		o.served = nil
+	}
+	return err
+}
+
+// closeTime bounds the end of an owner: no child process and no lock outlives it.
+const closeTime = 4 * time.Second
+
+// close ends everything that the owner began, and frees the session.
+func (o *owner) close() error {
+	err := o.stopAccepting()
+	if o.shell != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+		defer cancel()
+		err = errors.Join(err, o.shell.Close(ctx))
+	}
+	o.hooks.close()
+	if o.closeLLM != nil {
+		o.closeLLM()
+	}
+	return errors.Join(err, o.log.Close())
+}
+
+// answerCommand is the command that answers a question of the session, ready
+// to be pasted into a shell.
+func (o *owner) answerCommand(callID string) string {
+	return o.app.command(o.cfg.Home, "answer", o.ref, callID)
+}

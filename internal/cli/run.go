@@ -1,0 +1,333 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deepseek/internal/config"
+	"deepseek/internal/engine"
+	"deepseek/internal/question"
+	"deepseek/internal/session"
+)
+
+type runOptions struct {
+	tasks    taskSource
+	session  string
+	answers  string // file of scripted answers
+	noInput  bool
+	settings map[string]string
+}
+
+func newRun(a *App, run func(context.Context, *App, runOptions) error) *cobra.Command {
+	var o runOptions
+	var last bool
+	cmd := &cobra.Command{
+		Use:   "run [TASK | -]",
+		Short: "Work on a task until it is done",
+		Long: "Work on a task until it is done, and print the final response.\n" +
+			"A new session is begun unless --session or --continue names an old one; its log is all that a later run needs.",
+		Example: `  deepseek run --model demo "what is here?"
+  echo "what is here?" | deepseek run --model demo --output json -`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if last && o.session != "" {
+				return usagef("--continue and --session name two sessions\ngive one of them")
+			}
+			if last {
+				o.session = "last"
+			}
+			o.tasks.args = args
+			o.tasks.fileGiven = cmd.Flags().Changed("file")
+			o.settings = given(cmd.Flags())
+			if err := noInput(o.settings, o.noInput); err != nil {
+				return err
+			}
+			return run(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.tasks.file, "file", "f", "", "read the task from a `file`")
+	f.StringVar(&o.session, "session", "", "go on with a `session`: id, part of it, last, or a path")
+	f.BoolVarP(&last, "continue", "c", false, "go on with the last session of this directory")
+	f.StringVar(&o.tasks.script, "script", "", "run the tasks of a YAML `file`, one after the other, in one session")
+	f.StringVar(&o.answers, "answers", "", "answer questions from a YAML `file`")
+	f.BoolVar(&o.noInput, "no-input", false, "ask nobody: the same as --answerer none")
+	addSettings(cmd, runSettings...)
+	return cmd
+}
+
+// runSettings are the settings of commands that run the agent.
+var runSettings = []string{
+	"model", "base_url", "effort", "max_tokens", "temperature", "mode", "timeout", "max_timeout", "answerer",
+	"permission", "approve", "max_steps", "max_duration", "on_question", "fail_on_pending", "output", "color", "quiet", "verbose",
+}
+
+// noInput is --no-input, another word for --answerer none.
+func noInput(settings map[string]string, given bool) error {
+	if !given {
+		return nil
+	}
+	if v, ok := settings["answerer"]; ok && v != answererNone {
+		return usagef("--no-input and --answerer %s contradict each other\ngive one of them", cut(v))
+	}
+	settings["answerer"] = answererNone
+	return nil
+}
+
+func runRun(ctx context.Context, a *App, o runOptions) error {
+	cfg, err := a.Load(o.settings, true)
+	if err != nil {
+		return err
+	}
+	tasks, err := o.tasks.read(ctx, a, o.session != "")
+	if err != nil {
+		return err
+	}
+	if o.session != "" {
+		if err := a.NotFromTool("run --session"); err != nil {
+			return err
+		}
+	}
+	if err := a.checkAnswerer(cfg.Answerer); err != nil {
+		return err
+	}
+	var answers *question.Script
+	if o.answers != "" {
+		if answers, err = question.LoadAnswers(o.answers); err != nil {
+			return usagef("%v", err)
+		}
+	}
+	ctx, signals := Watch(ctx, a.Exit)
+	defer signals.Stop()
+	cwd, err := a.Cwd()
+	if err != nil {
+		return err
+	}
+	own := a.newSession(cfg, cwd)
+	if o.session != "" {
+		if own, err = a.claim(ctx, cfg, o.session, cwd); err != nil {
+			return err
+		}
+	}
+	if len(tasks) == 0 && own.state.Inbox.Empty() {
+		return errors.Join(usagef("there is no task, and nothing is queued in session %s\ngive one: deepseek run --session %[1]s TASK", own.ref), own.close())
+	}
+	if err := own.equip(ctx); err != nil {
+		return errors.Join(err, own.close())
+	}
+	return newPerformance(own, signals, answers).run(ctx, tasks)
+}
+
+// errDuration is the cause of a run that --max-duration ended.
+var errDuration = errors.New("the time of --max-duration is up")
+
+// canceled is the end of a context as the engine logs it.
+func canceled(ctx context.Context) *engine.Canceled {
+	if errors.Is(context.Cause(ctx), errDuration) {
+		return &engine.Canceled{Cause: session.Cause{Kind: session.CauseHook, Hook: "duration"}}
+	}
+	return &engine.Canceled{Cause: session.Cause{Kind: session.CauseUser}}
+}
+
+// performance is one or more owned runs of a session, and what stdout and
+// stderr show of them.
+type performance struct {
+	*owner
+	signals *Signals
+	answers *question.Script // may be nil
+	show    *show
+	pump    *pump
+	asking  *asking
+	abort   context.CancelCauseFunc // ends the run with an error of ours
+}
+
+func newPerformance(o *owner, signals *Signals, answers *question.Script) *performance {
+	return &performance{owner: o, signals: signals, answers: answers, show: newShow(o)}
+}
+
+// run performs the tasks in order, none meaning what is queued alone. It stops
+// at the first that does not end well, and leaves nothing running.
+func (p *performance) run(ctx context.Context, tasks []task) (err error) {
+	defer func() { err = p.end(err) }()
+	if len(tasks) == 0 {
+		tasks = []task{{}}
+	}
+	ctx, p.abort = context.WithCancelCause(ctx)
+	defer p.abort(nil)
+	if d := p.cfg.MaxDuration; d > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, d, errDuration)
+		defer cancel()
+	}
+	for i, t := range tasks {
+		if err := p.apply(t); err != nil {
+			return err
+		}
+		if err := p.one(ctx, t, i == len(tasks)-1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// one performs one task as one owned interval.
+func (p *performance) one(ctx context.Context, t task, last bool) error {
+	from := int64(0)
+	p.agent.View(func(st *session.State) { from = st.Next - int64(len(p.closers)) })
+	canceling, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	stop := context.AfterFunc(ctx, func() { cancel(canceled(ctx)) })
+	defer stop()
+
+	var begin error
+	res, end, err := p.agent.Run(canceling, engine.RunOptions{Input: t.input(), Leave: last}, func(string) {
+		begin = p.begin(from)
+	})
+	if p.pump != nil {
+		err = errors.Join(err, p.pump.drain())
+	}
+	if last {
+		err = errors.Join(err, p.stopAccepting())
+	}
+	if err = errors.Join(begin, err); err == nil {
+		err = p.verdict(ctx, &res, end)
+	}
+	return p.show.result(&res, err)
+}
+
+// begin makes the run visible, once its first receipt is on disk: the id on
+// stderr, what happens on the screen, and the socket for other shells.
+func (p *performance) begin(from int64) error {
+	if p.pump != nil {
+		return nil // of an earlier task
+	}
+	p.show.begin()
+	p.serve()
+	asking, err := p.startAsking(p.show.screen, p.answers, p.badAnswers, func() { p.signals.Raise(syscall.SIGINT) })
+	if err != nil {
+		return err
+	}
+	p.asking = asking
+	p.signals.Last(asking.restore)
+	pump, err := p.startPump(from, p.show, p.show.streams())
+	if err != nil {
+		return fmt.Errorf("follow the run: %w", err)
+	}
+	p.pump = pump
+	return nil
+}
+
+// badAnswers ends the run: an entry of --answers does not fit its question.
+func (p *performance) badAnswers(err error) {
+	p.abort(&Coded{Exit: ExitFailed, Code: question.CodeBadAnswer, Message: err.Error(), Hint: "correct the file of --answers, and go on with `deepseek run -c \"go on\"`"})
+}
+
+// end leaves nothing running, and frees the session.
+func (p *performance) end(err error) error {
+	var closed error
+	if p.asking != nil {
+		closed = p.asking.close()
+	}
+	closed = errors.Join(closed, p.close())
+	if p.pump != nil {
+		closed = errors.Join(closed, p.pump.close())
+	}
+	p.show.close()
+	if err != nil {
+		return err
+	}
+	return closed
+}
+
+// apply takes up what a task of a script says for itself.
+func (p *performance) apply(t task) error {
+	if t.mode == "" && t.timeout == nil && t.maxSteps == 0 {
+		return nil
+	}
+	s := p.settings
+	if t.mode != "" {
+		s.Mode = t.mode
+	}
+	if t.timeout != nil {
+		s.Timeout = *t.timeout
+	}
+	if s.Mode == config.Legacy {
+		s.Timeout, s.MaxTimeout = config.DefaultTimeout, nil
+	}
+	p.settings = s
+	tools, err := p.registry()
+	if err != nil {
+		return err
+	}
+	return p.agent.Reconfigure(func(o *engine.Options) {
+		o.Settings, o.Tools = s, tools
+		if t.maxSteps > 0 {
+			o.MaxSteps = t.maxSteps
+		}
+	})
+}
+
+// verdict is how the interval ended as an error, nil if well. It completes the result.
+func (p *performance) verdict(ctx context.Context, res *session.RunResult, end session.Reason) error {
+	p.agent.View(func(st *session.State) {
+		for _, q := range listQuestions(st).Active {
+			res.Questions = append(res.Questions, session.OpenQuestion{
+				CallID: q.CallID, State: q.State, Queued: q.Queued, Questions: q.Questions, Answer: p.answerCommand(q.CallID),
+			})
+		}
+	})
+	var sig Signal
+	if errors.As(context.Cause(ctx), &sig) {
+		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(), Hint: "go on with: " + p.app.command(p.cfg.Home, "run", "--session", p.ref)}
+	}
+	var ours *Coded
+	if errors.As(context.Cause(ctx), &ours) {
+		return ours
+	}
+	if end.Kind == session.EndCompleted && ctx.Err() == nil {
+		if n := len(res.Questions); n > 0 && p.cfg.FailOnPending {
+			return &Coded{Exit: ExitPending, Code: "PENDING", Message: fmt.Sprintf("the run completed with %d unanswered %s", n, plural(n, "question")), Hint: "answer with: " + res.Questions[0].Answer}
+		}
+		return nil
+	}
+	return failedRun(ctx, end, p.cfg.MaxSteps)
+}
+
+// failedRun turns the ending of a run into a code and words.
+func failedRun(ctx context.Context, end session.Reason, maxSteps int) error {
+	c := &Coded{Exit: ExitFailed}
+	switch {
+	case end.Kind == session.EndError && end.Error != nil:
+		c.Code, c.Message = end.Error.Code, end.Error.Message
+		if end.Error.Status != 0 {
+			c.Message += fmt.Sprintf(" (HTTP %d)", end.Error.Status)
+		}
+	case end.Kind == session.EndMaxSteps:
+		c.Code, c.Message, c.Hint = "MAX_STEPS", fmt.Sprintf("the run reached its limit of %d steps", maxSteps), "raise --max-steps, or go on with `deepseek run -c \"go on\"`"
+	case end.Kind == session.EndMaxTokens:
+		c.Code, c.Message, c.Hint = "MAX_TOKENS", "the model's answer was cut at its token limit", "raise --max-tokens, or ask for less at once"
+	case end.Kind == session.EndBlocked:
+		c.Code, c.Message = "BLOCKED", "a rule refused the input"
+	case errors.Is(context.Cause(ctx), errDuration):
+		c.Code, c.Message, c.Hint = "DURATION", errDuration.Error(), "raise --max-duration, or go on with `deepseek run -c \"go on\"`"
+	default:
+		c.Code, c.Message = CodeAborted, "the run was cancelled"
+	}
+	return c
+}
+
+// took is for the summary.
+func took(res *session.RunResult) time.Duration {
+	return time.Duration(res.DurationMS) * time.Millisecond
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}

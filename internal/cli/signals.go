@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// Signal is the cause of a context that a signal ended.
+type Signal struct{ Signal syscall.Signal }
+
+func (s Signal) Error() string { return "ended by " + s.Name() }
+
+// Name is the signal's name, such as SIGINT.
+func (s Signal) Name() string {
+	switch s.Signal {
+	case syscall.SIGINT:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return s.Signal.String()
+}
+
+// Exit is the exit code of a process that the signal ended.
+func (s Signal) Exit() int { return ExitSignal + int(s.Signal) }
+
+// Signals turns the first SIGINT, SIGTERM or SIGHUP into the end of a context,
+// with a Signal as its cause, and the second into the end of the process. A
+// signal that was ignored when the program was started (nohup, a background job
+// of a script) stays ignored.
+//
+// One goroutine, ended by Stop, reads the signals; the list of last deeds is
+// under mu. Methods are safe for concurrent use.
+type Signals struct {
+	exit func(code int)
+	in   chan os.Signal
+	quit chan struct{}
+	done chan struct{}
+	once sync.Once
+
+	mu   sync.Mutex
+	last map[int]func()
+	next int
+}
+
+// Watch begins. The context ends with the parent, by a signal, or by Stop, which
+// the caller owes. exit is os.Exit except in tests.
+func Watch(parent context.Context, exit func(code int)) (context.Context, *Signals) {
+	s := &Signals{exit: exit, in: make(chan os.Signal, 4), quit: make(chan struct{}), done: make(chan struct{}), last: map[int]func(){}}
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(sig) {
+			signal.Notify(s.in, sig)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(parent)
+	go s.loop(cancel)
+	return ctx, s
+}
+
+func (s *Signals) loop(cancel context.CancelCauseFunc) {
+	defer close(s.done)
+	defer cancel(nil)
+	for first := true; ; first = false {
+		select {
+		case <-s.quit:
+			return
+		case got := <-s.in:
+			sig, ok := got.(syscall.Signal)
+			if !ok {
+				continue
+			}
+			if first {
+				cancel(Signal{sig})
+				continue
+			}
+			s.runLast()
+			s.exit(Signal{sig}.Exit())
+			return
+		}
+	}
+}
+
+// Raise is as if the signal had come: Ctrl+C at a card, whose terminal makes no
+// signal of it. One that finds the goroutine busy is dropped, as a person's would be.
+func (s *Signals) Raise(sig syscall.Signal) {
+	select {
+	case s.in <- sig:
+	default:
+	}
+}
+
+// Last names something to be done, quickly, before a second signal ends the
+// process on the spot, such as giving back a raw terminal. The function that it
+// returns takes it off the list.
+func (s *Signals) Last(do func()) (forget func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := s.next
+	s.next++
+	s.last[id] = do
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.last, id)
+	}
+}
+
+func (s *Signals) runLast() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, do := range s.last {
+		do()
+	}
+}
+
+// Stop gives the signals back and waits for the goroutine.
+func (s *Signals) Stop() {
+	s.once.Do(func() {
+		signal.Stop(s.in)
+		close(s.quit)
+	})
+	<-s.done
+}

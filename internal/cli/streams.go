@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"deepseek/internal/config"
+)
+
+// Streams are the three of a process. What is an *os.File may be a terminal.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Std are those of this process.
+func Std() Streams { return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+
+// output is stdout or stderr. A reader that has gone away (`| head -1`) is no
+// failure: from then on writing does nothing, and the work goes on. Any other
+// failure is kept for Main, so that commands need not look at each write.
+// It is safe for concurrent use.
+type output struct {
+	mu   sync.Mutex
+	to   io.Writer
+	gone bool  // the reader left, or writing failed
+	err  error // the failure, if it was one
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone {
+		return len(p), nil
+	}
+	if n, err := o.to.Write(p); err != nil {
+		o.gone = true
+		if !errors.Is(err, syscall.EPIPE) {
+			o.err = err
+			return n, err
+		}
+	}
+	return len(p), nil
+}
+
+// Gone says that nobody reads any more, so that long output may be cut short.
+func (o *output) Gone() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.gone
+}
+
+// failed returns what went wrong, nil where the reader only left.
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// Printf writes a part of the result to stdout.
+func (a *App) Printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.Out, format, args...) // a failure is kept in Out
+}
+
+// Warnf writes to stderr. That nobody reads it stops nothing.
+func (a *App) Warnf(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.Err, format, args...)
+}
+
+// InTerminal, OutTerminal and ErrTerminal say whether a stream is a terminal.
+func (a *App) InTerminal() bool { return isTerminal(a.streams.In) }
+
+// OutTerminal is InTerminal for stdout.
+func (a *App) OutTerminal() bool { return isTerminal(a.streams.Out) }
+
+// ErrTerminal is InTerminal for stderr.
+func (a *App) ErrTerminal() bool { return isTerminal(a.streams.Err) }
+
+// OneTerminal says that stdout and stderr are the same terminal, so that what
+// was shown on one need not be printed on the other.
+func (a *App) OneTerminal() bool {
+	if !a.OutTerminal() || !a.ErrTerminal() {
+		return false
+	}
+	out, err := a.streams.Out.(*os.File).Stat()
+	if err != nil {
+		return false
+	}
+	errs, err := a.streams.Err.(*os.File).Stat()
+	return err == nil && os.SameFile(out, errs)
+}
+
+// Width is the number of columns of the terminal on stderr, asked anew at each
+// call; where there is none, COLUMNS, else 80.
+func (a *App) Width() int {
+	if f, ok := a.streams.Err.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			return w
+		}
+	}
+	if w, err := strconv.Atoi(a.Getenv("COLUMNS")); err == nil && w > 0 && w < 1<<14 {
+		return w
+	}
+	return 80
+}
+
+// Cursor says whether the terminal on stderr understands moving the cursor.
+func (a *App) Cursor() bool {
+	t := a.Getenv("TERM")
+	return a.ErrTerminal() && t != "" && t != "dumb"
+}
+
+// Colour decides whether stderr gets colours: `always` and `never` are obeyed,
+// `auto` means a terminal that nothing speaks against. A project's `always` does
+// not stand against the person's own NO_COLOR.
+func (a *App) Colour(c *config.Config) bool {
+	return colour(c.Color, c.Source("color").Origin == config.FromProject, a.ErrTerminal(), a.Getenv)
+}
+
+func colour(setting string, project, terminal bool, getenv func(string) string) bool {
+	if setting == "never" || setting == "always" && !project {
+		return setting == "always"
+	}
+	if getenv("NO_COLOR") != "" || getenv("TERM") == "dumb" {
+		return false
+	}
+	if force := getenv("CLICOLOR_FORCE"); setting == "always" || force != "" && force != "0" {
+		return true
+	}
+	return terminal && getenv("CLICOLOR") != "0"
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && f != nil && term.IsTerminal(int(f.Fd()))
+}

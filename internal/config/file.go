@@ -1,0 +1,190 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"strconv"
+	"syscall"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// maxFile bounds a configuration file.
+const maxFile = 1 << 20
+
+// readRegular reads a small regular file. It never waits on a pipe or a device.
+func readRegular(path string, limit int64) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("is no regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("is larger than %d bytes", limit)
+	}
+	return data, nil
+}
+
+// reader turns a file into a layer. A fault is given to fault, which decides
+// whether reading goes on (nil) or ends.
+type reader struct {
+	path   string
+	origin Origin
+	fault  func(*Error) error
+}
+
+func (r reader) errorAt(line int, key, format string, args ...any) *Error {
+	return &Error{Source: Source{Origin: r.origin, File: r.path, Line: line}, Key: key, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (r reader) read(data []byte) (layer, error) {
+	root, bad := r.parse(data)
+	if bad != nil {
+		return nil, r.fault(bad)
+	}
+	out := layer{}
+	if root == nil {
+		return out, nil
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, val := root.Content[i], resolve(root.Content[i+1])
+		v, bad := r.entry(key, val)
+		if bad == nil {
+			if first, twice := out[key.Value]; twice {
+				bad = r.errorAt(key.Line, key.Value, "stands already on line %d", first.source.Line)
+			}
+		}
+		if bad != nil {
+			if err := r.fault(bad); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out[key.Value] = value{data: v, source: Source{Origin: r.origin, File: r.path, Line: key.Line}}
+	}
+	return out, nil
+}
+
+// parse returns the mapping of the only document, or nil for an empty file.
+func (r reader) parse(data []byte) (*yaml.Node, *Error) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, more yaml.Node
+	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		line, reason := yamlFault(err)
+		return nil, r.errorAt(line, "", "%s", reason)
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, r.errorAt(0, "", "holds more than one document")
+	}
+	root := doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
+		return nil, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, r.errorAt(root.Line, "", "holds no `key: value` lines")
+	}
+	return root, nil
+}
+
+func (r reader) entry(key, val *yaml.Node) (any, *Error) {
+	s, known := Lookup(key.Value)
+	if r.origin == FromProject && !s.Project {
+		return nil, r.errorAt(key.Line, key.Value, "is ignored: a project may not set it")
+	}
+	if !known {
+		hint := ""
+		if near := Nearest(key.Value, keys(false)); near != "" {
+			hint = fmt.Sprintf(" (did you mean %s?)", near)
+		}
+		return nil, r.errorAt(key.Line, key.Value, "unknown key%s", hint)
+	}
+	switch s.Kind {
+	case Prices:
+		return r.prices(s.Key, val)
+	case Servers:
+		return r.servers(s.Key, val)
+	case Paths:
+		return r.paths(s.Key, val)
+	}
+	if val.Kind != yaml.ScalarNode || !fits(s.Kind, val.ShortTag()) {
+		return nil, r.errorAt(key.Line, s.Key, "wants %s, not %s", s.Kind, describe(val))
+	}
+	v, err := s.parse(val.Value)
+	if err == nil && r.origin == FromProject && s.Key == "model" {
+		err = projectModel(val.Value)
+	}
+	if err != nil {
+		return nil, r.errorAt(key.Line, s.Key, "%s", err)
+	}
+	return v, nil
+}
+
+// resolve follows an alias to what it stands for.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		return n.Alias
+	}
+	return n
+}
+
+func fits(k Kind, tag string) bool {
+	switch k {
+	case Whole:
+		return tag == "!!int"
+	case Number:
+		return tag == "!!int" || tag == "!!float"
+	case Switch:
+		return tag == "!!bool"
+	}
+	return tag == "!!str"
+}
+
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!str":
+		return "text"
+	case "!!bool":
+		return "true or false (quote it if it is text)"
+	case "!!int", "!!float":
+		return "a number (quote it if it is text)"
+	}
+	return n.ShortTag()
+}
+
+// yamlFault takes the line out of the parser's message.
+func yamlFault(err error) (int, string) {
+	m := regexp.MustCompile(`^yaml: (?:line (\d+): )?(?s:(.*))$`).FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0, err.Error()
+	}
+	line, _ := strconv.Atoi(m[1]) // no line reads as 0
+	return line, m[2]
+}
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

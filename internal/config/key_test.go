@@ -1,0 +1,104 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestKey(t *testing.T) {
+	for _, c := range []struct{ name, user, file, env, want, err string }{
+		{name: "variable first", user: "key_file: k\n", file: "from-file\n", env: " from-env\n", want: "from-env"},
+		{name: "file, first line", user: "key_file: k\nkey_command: echo from-command\n", file: "from-file\nrest\n", want: "from-file"},
+		{name: "command, first line", user: "key_command: echo from-command; echo more\n", want: "from-command"},
+		{name: "none", err: "DEEPSEEK_API_KEY"},
+		{name: "file is missing", user: "key_file: k\n", err: "no such file"},
+		{name: "file is empty", user: "key_file: k\n", file: "\n", err: "is empty"},
+		{name: "command fails", user: "key_command: echo sk-1 >&2; exit 3\n", err: "exit status 3"},
+		{name: "what no header can hold", env: "sk-1 2", err: "character 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t, c.user, "")
+			if c.file != "" {
+				write(t, filepath.Join(p.home, "k"), c.file)
+			}
+			cfg, err := p.load(nil, "DEEPSEEK_API_KEY="+c.env, "PATH="+os.Getenv("PATH"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, err := cfg.Key(t.Context())
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "sk-1") {
+					t.Errorf("got %q, %v; want %s", key, err, c.err)
+				}
+			} else if err != nil || key != c.want {
+				t.Errorf("got %q, %v; want %q", key, err, c.want)
+			}
+		})
+	}
+}
+
+func TestNoKeyNamesTheWaysOn(t *testing.T) {
+	for _, want := range []string{"DEEPSEEK_API_KEY", "key_file", "--model demo"} {
+		if !strings.Contains(ErrNoKey.Error(), want) {
+			t.Errorf("%s is not named", want)
+		}
+	}
+}
+
+func TestCancelEndsTheKeyCommandAndItsChildren(t *testing.T) {
+	p := newPlace(t, "key_command: \"echo $$ > $DIR/pid.new; mv $DIR/pid.new $DIR/pid; sleep 300; echo late\"\n", "")
+	dir := t.TempDir()
+	cfg, err := p.load(nil, "PATH="+os.Getenv("PATH"), "DIR="+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for ctx.Err() == nil {
+			if _, err := os.Stat(filepath.Join(dir, "pid")); err == nil {
+				cancel()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	begin := time.Now()
+	if _, err := cfg.Key(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("took %v", took)
+	}
+	cancel()
+	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := strconv.Atoi(strings.TrimSpace(string(pid)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(5 * time.Second); syscall.Kill(-group, 0) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) { // killed, but init has not reaped it
+			t.Fatalf("process group %d is still there", group)
+		}
+	}
+}
+
+func TestKeyFileThatIsAPipeDoesNotHang(t *testing.T) {
+	p := newPlace(t, "key_file: /dev/stdin\nkey_command: echo x\n", "")
+	cfg, err := p.load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.KeyFile = "/dev/zero"
+	if _, err := cfg.Key(t.Context()); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("got %v", err)
+	}
+}

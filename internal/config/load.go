@@ -1,0 +1,200 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"deepseek/internal/model"
+)
+
+// Options is what Load is told. It reads nothing else of the process.
+type Options struct {
+	Home        string            // the product's folder, absolute
+	ConfigFile  string            // the user file where --config names one, absolute
+	ProjectRoot string            // the workspace's root, absolute; "" = no project file
+	Environ     []string          // NAME=value
+	Flags       map[string]string // the flags that were given, by key
+}
+
+// Config is the settings of one process. It is read only once loaded, and so
+// safe for concurrent use.
+type Config struct {
+	Home     string
+	UserFile string   // whether it exists or not
+	Warnings []string // one line each, for stderr
+
+	Model           string
+	BaseURL         string
+	Effort          string // "" = unset, so for the other settings without a default
+	MaxTokens       int
+	Temperature     *float64
+	Answerer        string
+	Permission      string
+	Approve         string
+	MaxSteps        int
+	MaxDuration     time.Duration
+	MaxGoalRounds   int
+	OnQuestion      string
+	FailOnPending   bool
+	Output          string
+	Color           string
+	Quiet           bool
+	Verbose         bool
+	KeyFile         string // absolute
+	ContextWindow   int    // tokens, of a model that is not known
+	Prices          map[string]model.Price
+	Servers         []Server // in the order of their names
+	SandboxWritable []string // absolute; nil = not set, the built-in list holds
+
+	keyCommand string
+	environ    []string
+	values     map[string]value
+}
+
+// Load reads the layers. Its errors are *Error.
+func Load(o Options) (*Config, error) {
+	c := &Config{Home: o.Home, UserFile: o.UserFile(), environ: o.Environ, values: map[string]value{}}
+	user, err := c.userLayer(o.ConfigFile != "")
+	if err != nil {
+		return nil, err
+	}
+	env, err := envLayer(o.Environ)
+	if err != nil {
+		return nil, err
+	}
+	flags, err := flagLayer(o.Flags)
+	if err != nil {
+		return nil, err
+	}
+	layers := []layer{flags, env, c.projectLayer(o.ProjectRoot), user}
+	for _, s := range Settings() {
+		v := value{data: s.Default}
+		for _, l := range layers {
+			if found, ok := l[s.Key]; ok {
+				v = found
+				break
+			}
+		}
+		c.values[s.Key] = v
+	}
+	return c, c.bind()
+}
+
+func (c *Config) userLayer(named bool) (layer, error) {
+	r := reader{path: c.UserFile, origin: FromUser, fault: func(e *Error) error { return e }}
+	data, err := readRegular(c.UserFile, maxFile)
+	if missing(err) && !named {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, r.errorAt(0, "", "%s", plainReason(err))
+	}
+	return r.read(data)
+}
+
+// projectLayer never fails: a repository must not be able to stop a run by its file.
+func (c *Config) projectLayer(root string) layer {
+	if root == "" {
+		return nil
+	}
+	path := filepath.Join(root, ".deepseek", "config.yaml")
+	if sameFile(path, c.UserFile) || sameFile(path, filepath.Join(c.Home, "config.yaml")) {
+		return nil
+	}
+	r := reader{path: path, origin: FromProject, fault: func(e *Error) error {
+		text := e.Error()
+		if !strings.Contains(e.Reason, "ignored") {
+			text += "; ignored"
+		}
+		c.Warnings = append(c.Warnings, text)
+		return nil
+	}}
+	data, err := readRegular(path, maxFile)
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s; ignored", path, plainReason(err)))
+		return nil
+	}
+	l, _ := r.read(data) // fault never ends the reading
+	return l
+}
+
+func envLayer(environ []string) (layer, error) {
+	out := layer{}
+	for _, s := range Settings() {
+		text, ok := lookupEnv(environ, s.Env())
+		if !ok || text == "" { // an empty variable is as good as none
+			continue
+		}
+		src := Source{Origin: FromEnv, Name: s.Env()}
+		v, err := s.parse(text)
+		if err != nil {
+			return nil, &Error{Source: src, Key: s.Key, Reason: err.Error()}
+		}
+		out[s.Key] = value{data: v, source: src}
+	}
+	return out, nil
+}
+
+func flagLayer(given map[string]string) (layer, error) {
+	out := layer{}
+	for _, s := range Settings() {
+		text, ok := given[s.Key]
+		if !ok {
+			continue
+		}
+		src := Source{Origin: FromFlag, Name: "--" + s.FlagName()}
+		v, err := s.parse(text)
+		if err != nil {
+			return nil, &Error{Source: src, Key: s.Key, Reason: err.Error()}
+		}
+		out[s.Key] = value{data: v, source: src}
+	}
+	return out, nil
+}
+
+// lookupEnv finds a variable; the first entry of a name counts, as in the system's own lookup.
+func lookupEnv(environ []string, name string) (string, bool) {
+	if name == "" {
+		return "", false
+	}
+	for _, kv := range environ {
+		if len(kv) > len(name) && kv[len(name)] == '=' && kv[:len(name)] == name {
+			return kv[len(name)+1:], true
+		}
+	}
+	return "", false
+}
+
+func sameFile(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// plainReason drops the operation and the path, which the error names already.
+func plainReason(err error) string {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err.Error()
+	}
+	return err.Error()
+}
+
+// UserFile is the user file's path, whether it exists or not.
+func (o Options) UserFile() string {
+	if o.ConfigFile != "" {
+		return o.ConfigFile
+	}
+	return filepath.Join(o.Home, "config.yaml")
+}

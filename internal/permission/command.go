@@ -1,0 +1,106 @@
+package permission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// CommandRequest is a command line that wants to run.
+type CommandRequest struct {
+	CallID  string
+	Command string // for bash
+	Dir     string // where it runs
+	TempDir string // its private folder for temporary files; it exists
+}
+
+// Launch says how a command may run.
+type Launch struct {
+	Sandbox *Sandbox // nil: nothing holds it back
+	note    string   // what a refused command's result is to say
+}
+
+// Command decides on a command and waits for a person where it must. The error
+// is a *Denied or that of ctx. What a person allows still runs in the sandbox
+// wherever there is one: a yes opens what was asked for and nothing else.
+func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) {
+	if p.level == FullAccess {
+		return Launch{}, nil
+	}
+	line := parse(r.Command)
+	supported, why := p.supported()
+	git := line.changesGit && len(p.gitDirs) > 0
+	if reason := p.reason(r, supported, why, git); reason != "" && !p.grants.cover(line) {
+		if err := p.askCommand(ctx, r, line, reason); err != nil {
+			return Launch{}, err
+		}
+	}
+	if !supported {
+		return Launch{}, nil
+	}
+	box := &Sandbox{Writable: []string{p.workspace, r.TempDir}}
+	for _, dir := range append([]string{"/dev/shm"}, p.caches.dirs()...) {
+		if _, ok := p.overlap(dir); !ok {
+			box.Writable = append(box.Writable, dir)
+		}
+	}
+	if git {
+		box.Writable = append(box.Writable, p.gitDirs...)
+	}
+	return Launch{Sandbox: box, note: p.note(git)}, nil
+}
+
+// reason says why a command needs a yes, "" where it needs none.
+func (p *Policy) reason(r CommandRequest, supported bool, why string, git bool) string {
+	switch {
+	case p.level == ReadOnly:
+		return "This session is read-only, and a command could change files"
+	case !supported:
+		return "Commands cannot be held to the workspace here (" + why + ")"
+	}
+	for _, dir := range []string{p.workspace, r.TempDir} {
+		if g, ok := p.overlap(dir); ok {
+			return fmt.Sprintf("%s overlaps with %s (%s), which a command could then change", dir, g.path, g.what)
+		}
+	}
+	if git {
+		return fmt.Sprintf("The git directory of this linked work tree, %s, lies outside the workspace", strings.Join(p.gitDirs, " and "))
+	}
+	return ""
+}
+
+func (p *Policy) askCommand(ctx context.Context, r CommandRequest, line commandLine, reason string) error {
+	title := "run a command"
+	if r.Dir != "" && r.Dir != p.workspace {
+		title += " in " + r.Dir
+	}
+	offer := line.offer()
+	d, err := p.ask(ctx, Request{
+		Tool: "bash", CallID: r.CallID, Title: title, Detail: r.Command, Prefix: offer.text, Reason: reason,
+	})
+	if err == nil && d.ForSession && offer.text != "" {
+		p.grants.add(offer)
+	}
+	return err
+}
+
+func (p *Policy) note(git bool) string {
+	note := fmt.Sprintf("note: commands may change files only in %s, $TMPDIR and caches; write and edit can ask for a file elsewhere.", p.workspace)
+	if len(p.gitDirs) > 0 && !git {
+		note += fmt.Sprintf(" The git directory of this linked work tree, %s, lies outside: committing there needs approval, which is asked when git is called in the command itself.", p.gitDirs[0])
+	}
+	return note
+}
+
+// refusals are the ways in which programs report that the kernel refused them.
+var refusals = []string{"Permission denied", "permission denied", "EACCES", "Read-only file system", "Invalid cross-device link", "cross-device link"}
+
+// Note is a line for the result of a command that failed with this output, ""
+// where nothing in it looks like the sandbox.
+func (l Launch) Note(output string) string {
+	if l.Sandbox != nil && slices.ContainsFunc(refusals, func(s string) bool { return strings.Contains(output, s) }) {
+		return l.note
+	}
+	return ""
+}

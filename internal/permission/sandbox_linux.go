@@ -1,0 +1,92 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/landlock-lsm/go-landlock/landlock"
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+)
+
+// helperPath is this very program, also where its file has been replaced.
+const helperPath = "/proc/self/exe"
+
+// minABI is the first that also covers truncation.
+const minABI = 3
+
+// Reading is not among the handled rights and so stays as it is. Devices cannot
+// be made anywhere: as root, one would open the disk.
+const (
+	fileRights = ll.AccessFSWriteFile | ll.AccessFSTruncate
+	dirRights  = fileRights | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile | ll.AccessFSMakeDir | ll.AccessFSMakeReg |
+		ll.AccessFSMakeSock | ll.AccessFSMakeFifo | ll.AccessFSMakeSym | ll.AccessFSRefer
+	handled = dirRights | ll.AccessFSMakeChar | ll.AccessFSMakeBlock
+)
+
+// devices are writable in every sandbox.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"}
+
+func kernelSupport() (bool, string) {
+	version, err := ll.LandlockGetABIVersion()
+	switch {
+	case err != nil:
+		return false, "the kernel's Landlock is missing or turned off: " + err.Error()
+	case version < minABI:
+		return false, fmt.Sprintf("the kernel's Landlock is version %d, %d is needed (Linux 6.2)", version, minABI)
+	}
+	return true, ""
+}
+
+// exec restricts the calling thread and becomes the command on it; the other
+// threads of this process end with it.
+func (s *Sandbox) exec(path string, argv, env []string) error {
+	runtime.LockOSThread()
+	rules, err := s.rules()
+	if err != nil {
+		return err
+	}
+	config := landlock.Config{HandledAccessFS: handled}
+	fd, flags, err := config.NewRulesetFD(rules...)
+	if err != nil {
+		return err
+	}
+	if fd < 0 {
+		return errors.New("the kernel would restrict nothing")
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("prctl: %w", err)
+	}
+	if err := ll.LandlockRestrictSelf(fd, flags); err != nil {
+		return fmt.Errorf("landlock_restrict_self: %w", err)
+	}
+	if err := unix.Close(fd); err != nil {
+		return err
+	}
+	for {
+		if err := unix.Exec(path, argv, env); !errors.Is(err, unix.EINTR) {
+			return &os.PathError{Op: "exec", Path: path, Err: err}
+		}
+	}
+}
+
+func (s *Sandbox) rules() ([]landlock.Rule, error) {
+	var rules []landlock.Rule
+	for _, path := range append(append([]string(nil), s.Writable...), devices...) {
+		fi, err := os.Stat(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rights := landlock.AccessFSSet(fileRights)
+		if fi.IsDir() {
+			rights = dirRights
+		}
+		rules = append(rules, landlock.PathAccess(rights, path).IgnoreIfMissing())
+	}
+	return rules, nil
+}

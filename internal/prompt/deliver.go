@@ -1,0 +1,155 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"deepseek/internal/session"
+)
+
+// deliver is the last validator of the answers: whether they were accepted. An error sends the
+// person back to the card, or, with r.end set, ends it.
+func (r *runner) deliver(v any) error {
+	answers, _ := v.([]session.Answer)
+	send, outcome := r.desk.Respond, Answered
+	if r.s.late {
+		send, outcome = r.desk.Late, LateAnswered
+	}
+	ok, err := r.call(func(ctx context.Context) (bool, error) { return send(ctx, answers) })
+	if err == nil && ok {
+		r.accepted = Result{Outcome: outcome, Answers: answers}
+		return nil
+	}
+	if err = r.failed(err, true); err != nil {
+		r.end = err
+		return err
+	}
+	if r.accepted.Outcome == Answered { // the host's word that it was this answer
+		r.accepted.Answers = answers
+		return nil
+	}
+	return errors.New(r.s.note)
+}
+
+// failed finds out why something sent was not accepted: refused, lost to another, or a lost
+// connection. nil: the card goes on, its note says why.
+func (r *runner) failed(err error, answering bool) error {
+	var refused *Refused
+	switch {
+	case err == nil:
+		return r.lost(answering)
+	case r.stops(err):
+		return err
+	case errors.As(err, &refused) && (refused.Code == CodeNoClaim || !answering):
+		return r.readState(refused.Error(), Gone)
+	case errors.As(err, &refused):
+		r.s.note = refused.Error()
+		return nil
+	case r.how != nil && !r.s.late:
+		return r.waitEnded(answering)
+	}
+	return r.connectionLost()
+}
+
+// stops tells an error of the card's own loop from one of the desk.
+func (r *runner) stops(err error) bool {
+	var e *ending
+	return err != nil && (errors.As(err, &e) || errors.Is(err, ErrTerminal) || r.ctx.Err() != nil)
+}
+
+// call runs one call of the desk beside the card's loop, which goes on drawing and listens for
+// Ctrl+C. Whatever ends the loop ends the call. The call is over when call returns.
+func (r *runner) call(f func(context.Context) (bool, error)) (bool, error) {
+	ctx, cancel := context.WithCancel(r.ctx)
+	done := make(chan struct{})
+	var ok bool
+	var err error
+	go func() {
+		defer close(done)
+		ok, err = f(ctx)
+	}()
+	defer func() { cancel(); <-done; r.s.sending = false }()
+	r.s.sending = true
+	for {
+		if loop := r.draw(); loop != nil {
+			return false, loop
+		}
+		if loop := r.wait(done); loop != nil {
+			return false, loop
+		}
+		select {
+		case <-done:
+			return ok, err
+		default:
+		}
+	}
+}
+
+// expire is the end of the countdown.
+func (r *runner) expire() error {
+	ok, err := r.call(func(ctx context.Context) (bool, error) { return r.desk.Reject(ctx, CodeTimedOut) })
+	if err == nil && ok {
+		return r.finish(Expired, r.laterLine("left pending"), true)
+	}
+	r.s.count = countdown{} // not again by itself; a new claim brings a new one
+	return r.failed(err, false)
+}
+
+// reject closes a blocking card.
+func (r *runner) reject() error {
+	ok, err := r.call(func(ctx context.Context) (bool, error) { return r.desk.Reject(ctx, CodeCancelled) })
+	if err == nil && ok {
+		return r.finish(Closed, "? "+cardName(r.card, 0)+": closed without an answer", false)
+	}
+	return r.failed(err, false)
+}
+
+// handOver lets the claim go before the card does.
+func (r *runner) handOver() error {
+	_, err := r.call(func(ctx context.Context) (bool, error) { return true, r.desk.Detach(ctx) })
+	if r.stops(err) {
+		return err
+	}
+	// Any other error is the connection's, and the claim ends with that.
+	return r.finish(HandedOver, r.laterLine("handed over"), true)
+}
+
+// finish ends the card with last words. The draft is kept while the question can be answered.
+func (r *runner) finish(o Outcome, words string, keep bool) error {
+	return r.finishAs(Result{Outcome: o}, words, keep)
+}
+
+func (r *runner) finishAs(res Result, words string, keep bool) error {
+	var err error
+	if keep {
+		err = r.saveDraft()
+	} else {
+		err = r.dropDraft()
+	}
+	lines := []string{words}
+	if err != nil {
+		lines = append(lines, "  "+oneLine(fmt.Sprint(err)))
+	}
+	r.lastWords(lines)
+	return &ending{res}
+}
+
+func (r *runner) keepsDraft() bool { return r.card.keepsDraft() && r.p.Drafts != nil }
+
+func (r *runner) saveDraft() error {
+	r.saveAt = time.Time{}
+	if !r.keepsDraft() || !r.s.touched {
+		return nil
+	}
+	return r.p.Drafts.Save(r.card.SessionID, r.card.CallID, r.card.Questions, r.s.draft())
+}
+
+func (r *runner) dropDraft() error {
+	r.saveAt = time.Time{}
+	if !r.keepsDraft() {
+		return nil
+	}
+	return r.p.Drafts.Drop(r.card.SessionID, r.card.CallID)
+}

@@ -1,0 +1,145 @@
+package prompt
+
+import (
+	"context"
+	"time"
+)
+
+// What a card does when something it sent was not accepted, and when its wait ends by others.
+
+// How long the card waits to hear who won, and for the state after a lost connection.
+const (
+	whoWait   = 2 * time.Second
+	stateWait = 5 * time.Second
+)
+
+// maxClaims bounds how often a card claims anew by itself.
+const maxClaims = 3
+
+// lost: another settlement won. Who it was comes from the wait's end, else from the state.
+func (r *runner) lost(answering bool) error {
+	if err := r.hear(); err != nil {
+		return err
+	}
+	if r.how != nil && !r.s.late {
+		return r.waitEnded(answering)
+	}
+	return r.readState("not accepted", Gone)
+}
+
+// hear waits a little for the wait to say how it ended.
+func (r *runner) hear() error {
+	enough := make(chan struct{})
+	timer := time.AfterFunc(whoWait, func() { close(enough) })
+	defer timer.Stop()
+	r.s.sending = true
+	defer func() { r.s.sending = false }()
+	for r.how == nil && r.ended != nil && !r.s.late {
+		if err := r.draw(); err != nil {
+			return err
+		}
+		if err := r.wait(enough); err != nil {
+			return err
+		}
+		select {
+		case <-enough:
+			return nil
+		default:
+		}
+	}
+	return nil
+}
+
+// waitEnded ends the card, or makes it a late one, by how the wait ended.
+func (r *runner) waitEnded(answering bool) error {
+	e, name := *r.how, "? "+cardName(r.card, 0)+": "
+	by := ""
+	if e.By != "" {
+		by = " by " + oneLine(e.By)
+	}
+	result := ending{Result{Outcome: Gone, By: e.By}}
+	switch e.Outcome {
+	case EndedAnswered:
+		if e.Mine && answering {
+			r.accepted.Outcome = Answered
+			return nil
+		}
+		return r.finishAs(result.Result, name+"answered"+by+", not by this card", false)
+	case EndedPending:
+		if answering || r.s.touched {
+			r.s.becomeLate(time.Now(), "the wait ended"+by+" before this answer: it was left pending. Enter sends it as a late answer")
+			return nil
+		}
+		result.Outcome = Expired
+		return r.finishAs(result.Result, r.laterLine("left pending"), false)
+	case EndedAborted:
+		return r.finishAs(result.Result, r.laterLine("the run was cancelled"), true)
+	}
+	return r.finishAs(result.Result, name+"closed"+by, false)
+}
+
+// connectionLost: whether what was sent has arrived is not known.
+func (r *runner) connectionLost() error {
+	if err := r.saveDraft(); err != nil {
+		r.s.note = err.Error()
+	}
+	return r.readState("the connection was lost, the outcome is unknown", Unknown)
+}
+
+// readState asks for the question's state and acts on it. why begins what the person is told,
+// settled is the outcome if the question has an answer.
+func (r *runner) readState(why string, settled Outcome) error {
+	var state string
+	r.s.note = why + "; reading the state again"
+	_, err := r.call(func(ctx context.Context) (_ bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, stateWait)
+		defer cancel()
+		state, err = r.desk.State(ctx)
+		return true, err
+	})
+	if r.stops(err) {
+		return err
+	}
+	name := "? " + cardName(r.card, 0) + ": " + why
+	switch {
+	case err != nil:
+		return r.finish(Unknown, r.laterLine(why), true)
+	case state == StateContinued:
+		r.s.becomeLate(time.Now(), why+"; the question is pending. Enter sends the answer again, late")
+		return nil
+	case state == StateSettled:
+		return r.finish(settled, name+"; the question has an answer, see: deepseek questions "+r.card.SessionID, false)
+	case state == StateRemoved:
+		return r.finish(Gone, name+"; the question is closed", false)
+	}
+	return r.reclaim(why)
+}
+
+// reclaim claims a question that is still open anew.
+func (r *runner) reclaim(why string) error {
+	r.claims++
+	if r.claims > maxClaims {
+		return r.finish(Unknown, r.laterLine(why), true)
+	}
+	var remaining time.Duration
+	var timed bool
+	_, err := r.call(func(ctx context.Context) (_ bool, err error) {
+		ctx, cancel := context.WithTimeout(ctx, stateWait)
+		defer cancel()
+		remaining, timed, err = r.desk.Attach(ctx)
+		return true, err
+	})
+	switch {
+	case r.stops(err):
+		return err
+	case err != nil:
+		return r.finish(Unknown, r.laterLine(why), true)
+	}
+	r.ended, r.how = r.desk.Ended(), nil
+	r.s.late = false
+	r.claim(remaining, timed)
+	now := time.Now()
+	r.s.drawn, r.s.guardUntil = false, now.Add(enterGuard)
+	r.s.note = why + "; the question is still open. Enter sends the answer again"
+	return nil
+}

@@ -1,0 +1,618 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deepseek/internal/session"
+)
+
+func TestUntouchedCardCountsDownAndIsLeftPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 61*time.Second).start(timedCard(colours))
+		s.sees("1:01", "Which colour?", "> red", "like a rose", "Other…", "Ctrl+T", "Ctrl+O", "Ctrl+L")
+		s.pass(1500 * time.Millisecond)
+		s.sees("1:00")
+		s.pass(time.Second)
+		s.sees("59s")
+		s.pass(58400 * time.Millisecond)
+		s.sees("1s")
+		s.ends(Expired)
+		s.sees("left pending, answer later with: deepseek answer")
+		s.misses("> red")
+		if got := s.desk.said(); got != "attach reject:ASK_TIMED_OUT detach" {
+			t.Fatal(got)
+		}
+	})
+}
+
+func TestFirstArrowFocusesMovesAndPausesTheCountdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, 10*time.Second).start(timedCard(colours))
+		s.pass(2 * time.Second)
+		s.press(down)
+		s.sees("> green", "8s paused")
+		s.pass(time.Minute)
+		s.press("\x1b")
+		s.pass(escapeWait)
+		s.sees("> green", "8s")
+		s.misses("paused")
+		s.pass(5 * time.Second)
+		s.sees("3s")
+		s.ends(Expired)
+	})
+}
+
+func TestFreezing(t *testing.T) {
+	for name, keys := range map[string]string{"typing": "x", "Ctrl+T": ctrlT, "selecting": " "} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, 5*time.Second).start(timedCard(colours))
+				s.press(keys)
+				s.pass(time.Hour / 2)
+				s.press("\x1b")
+				s.pass(time.Hour / 2)
+				s.sees("no countdown")
+				s.press(ctrlC)
+				s.ends(Interrupted)
+			})
+		})
+	}
+}
+
+func TestAnswering(t *testing.T) {
+	multi := colours
+	multi.MultiSelect = true
+	free := session.Question{ID: "f", Question: "Which name?"}
+	for _, c := range []struct {
+		name string
+		card Card
+		keys []string
+		want string
+	}{
+		{"Enter takes the highlighted option", timedCard(colours), []string{"\r"}, "c=red"},
+		{"arrows", timedCard(colours), []string{down, down, up1, "\r"}, "c=green"},
+		{"Tab", timedCard(colours), []string{"\t\t\t\t\t", "\r"}, "c=green"},
+		{"up wraps to the free text", timedCard(colours), []string{up1, "mauve", "\r"}, "c=/mauve"},
+		{"typing goes to the free text", timedCard(colours), []string{"mauve\r"}, "c=/mauve"},
+		{"free text that was left is not sent", timedCard(colours), []string{"mauve", down, "\r"}, "c=red"},
+		{"blank free text is not taken", timedCard(colours), []string{up1, "\r", "  \r", "x", "\r"}, "c=/  x"},
+		{"no options", timedCard(free), []string{"\r", "Ann\r"}, "f=/Ann"},
+		{"multi: marks", timedCard(multi), []string{" ", down, down, " ", "\r"}, "c=red,blue"},
+		{"multi: nothing marked takes the highlighted", timedCard(multi), []string{down, "\r"}, "c=green"},
+		{"multi: unmarked again", timedCard(multi), []string{" ", " ", down, "\r"}, "c=green"},
+		{"multi: marks and words", timedCard(multi), []string{" ", "zzz", "\r"}, "c=red/zzz"},
+		{"paste with newlines is one answer", timedCard(colours), []string{"\x1b[200~one\r\ntwo\x1b[31m\n\x1b[201~", "\r"}, "c=/one\ntwo[31m\n"},
+		{"a paste in pieces", timedCard(colours), []string{"\x1b[20", "0~on", "e\r", "\x1b[2", "01~", "\r"}, "c=/one\n"},
+		{"an arrow in pieces", timedCard(colours), []string{"\x1b", "[", "B", "\r"}, "c=green"},
+		{"unknown sequences mean nothing", timedCard(colours), []string{"\x1b[1;5C\x1b[I\x1bx\x1b]0;title\x07\x1bP1$r0m\x1b\\\x1b[?1u\x1b[[A\xff", "\r"}, "c=red"},
+		{"editing in mid-line", timedCard(free), []string{"bxd", left, "\x7f", "c", "\x01", "a", "\x05", "e", "\x1b[D\x1b[3~", "\r"}, "f=/abcd"},
+		{"words are cut", timedCard(free), []string{"one two  ", "\x17", "2", "\x15", "\x7f", "three four", "\x1b[H\x0b", "end\r"}, "f=/end"},
+		{"approval: Enter is the first, no", approvalCard(), []string{"\r"}, "approve=no"},
+		{"approval: typing does nothing", approvalCard(), []string{"yes", "\r"}, "approve=no"},
+		{"approval: no with words", approvalCard(), []string{down, "\r", "it is mine", "\r"}, "approve=no, because…/it is mine"},
+		{"approval: yes", approvalCard(), []string{down, down, "\r"}, "approve=yes, once"},
+		{"approval: there is no free text row", approvalCard(), []string{up1, "\r"}, "approve=yes, once"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, time.Minute).start(c.card)
+				s.press(c.keys...)
+				s.ends(Answered)
+				s.told("respond:" + c.want + " detach")
+				s.sees("(answered)")
+			})
+		})
+	}
+}
+
+func TestEscTwice(t *testing.T) {
+	esc := func(s *stage) { s.press("\x1b"); s.pass(escapeWait) }
+	blocking := timedCard(colours)
+	blocking.Blocking = true
+	plan := approvalCard()
+	plan.Kind, plan.EscAnswer = KindPlan, ""
+	t.Run("a timed card hides, counts on, and any key shows it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 20*time.Second).start(timedCard(colours))
+			s.press("\x1b\x1b")
+			s.pass(escapeWait)
+			s.misses("Which colour?")
+			s.sees("20s, a question waits, any key shows it")
+			s.pass(2 * time.Second)
+			s.sees("18s")
+			s.press("x")
+			s.sees("Which colour?", "> red", "18s")
+			s.press(ctrlL)
+			s.misses("Which colour?")
+			s.ends(Expired)
+		})
+	})
+	t.Run("a blocking question is closed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 0).start(blocking)
+			esc(s)
+			esc(s)
+			s.ends(Closed)
+			s.told("reject:ASK_CANCELLED")
+		})
+	})
+	t.Run("a key between makes it two times once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 0).start(blocking)
+			esc(s)
+			s.press(down)
+			esc(s)
+			s.press("\r")
+			s.ends(Answered)
+		})
+	})
+	t.Run("an approval is a no", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 0).start(approvalCard())
+			s.press(down, down)
+			esc(s)
+			esc(s)
+			s.ends(Answered)
+			s.told("respond:approve=no ")
+		})
+	})
+	t.Run("a plan without a label for it is closed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 0).start(plan)
+			esc(s)
+			esc(s)
+			s.ends(Closed)
+		})
+	})
+}
+
+func TestHandOverLetsTheClaimGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute).start(timedCard(colours))
+		s.press(ctrlO)
+		s.ends(HandedOver)
+		s.sees("handed over, answer later with: deepseek answer")
+	})
+}
+
+func TestEnterReadBeforeTheFirstDrawIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute)
+		s.term.ahead = []byte("\r\nhello\r\x1b[200~ a\nb\x1b[201~\n")
+		s.start(timedCard(colours))
+		s.sees("Other…: hello a", "no countdown")
+		s.press("\r")
+		s.ends(Answered)
+		s.told("respond:c=/hello a\nb ")
+	})
+}
+
+func batch() Card {
+	return timedCard(colours,
+		session.Question{ID: "n", Header: "Name", Question: "Which name?"},
+		session.Question{ID: "m", Question: "Which many?", MultiSelect: true, Options: []session.Option{{Label: "one"}, {Label: "two"}}})
+}
+
+func TestBatchGoesQuestionByQuestionToAReview(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute).start(batch())
+		s.sees("Colour (1/3)")
+		s.press("\r\r\r") // all but the first are read before the next question is drawn
+		s.sees("Name (2/3)")
+		s.press("Ann\r")
+		s.sees("Question (3/3)")
+		s.press(left)
+		s.sees("Name (2/3)", "Ann")
+		s.press("e", "\r")
+		s.press(" ", "\r")
+		s.sees("Review", "red", "Anne", "one", "> Send")
+		s.press(down, "\r") // round to the first
+		s.sees("Colour (1/3)")
+		s.press(down, "\r")
+		s.sees("Review", "green", "> Send")
+		s.press("\r")
+		s.ends(Answered)
+		s.told("respond:c=green;n=/Anne;m=one ")
+	})
+}
+
+func TestLosing(t *testing.T) {
+	lose := func(context.Context, []session.Answer) (bool, error) { return false, nil }
+	t.Run("to another client's answer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute).start(timedCard(colours))
+			s.desk.ended <- Ended{Outcome: EndedAnswered, By: "shell 2"}
+			if r := s.ends(Gone); r.By != "shell 2" {
+				t.Fatal(r)
+			}
+			s.sees("answered by shell 2")
+		})
+	})
+	t.Run("to another's expiry, untouched", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute).start(timedCard(colours))
+			s.desk.ended <- Ended{Outcome: EndedPending}
+			s.ends(Expired)
+			s.sees("left pending, answer later with:")
+		})
+	})
+	t.Run("to another's expiry, touched: the same answer goes late", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute).start(timedCard(colours))
+			s.press("mauve")
+			s.desk.ended <- Ended{Outcome: EndedPending, By: "the host"}
+			synctest.Wait()
+			s.sees("ended by the host", "mauve", "late answer")
+			s.press("\r") // within half a second: meant for the card as it was
+			s.pass(enterGuard)
+			s.press("\r")
+			s.ends(LateAnswered)
+			s.told("attach late:c=/mauve detach")
+			s.sees("answered late")
+		})
+	})
+	t.Run("to expiry while submitting", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.desk.respond = lose
+			s.start(timedCard(colours))
+			s.press(down, "\r")
+			s.desk.ended <- Ended{Outcome: EndedPending}
+			s.pass(enterGuard)
+			s.sees("late answer", "> green")
+			s.press("\r")
+			s.ends(LateAnswered)
+			s.told("respond:c=green late:c=green detach")
+		})
+	})
+	t.Run("while submitting, and nobody says to whom", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.desk.respond = lose
+			s.desk.state = func(context.Context) (string, error) { return StateSettled, nil }
+			s.start(timedCard(colours))
+			s.press("\r")
+			s.ends(Gone)
+			s.told("respond:c=red state detach")
+		})
+	})
+	t.Run("the countdown to an answer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Second)
+			s.desk.reject = func(context.Context, string) (bool, error) {
+				s.desk.ended <- Ended{Outcome: EndedAnswered, By: "another shell"}
+				return false, nil
+			}
+			s.start(timedCard(colours))
+			s.ends(Gone)
+			s.sees("answered by another shell")
+		})
+	})
+	t.Run("a refused late answer stays on the card", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			card := timedCard(colours)
+			card.Continued = true
+			s := newStage(t, 0)
+			s.desk.late = func(context.Context, []session.Answer) (bool, error) {
+				return false, &Refused{Code: "REPLY_QUEUED", Message: "an answer waits already"}
+			}
+			s.start(card)
+			s.sees("late answer")
+			s.press("\r")
+			s.sees("REPLY_QUEUED: an answer waits already")
+			s.press(ctrlO)
+			s.ends(HandedOver)
+		})
+	})
+	t.Run("the run is cancelled", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute).start(timedCard(colours))
+			s.desk.ended <- Ended{Outcome: EndedAborted}
+			s.ends(Gone)
+			s.sees("the run was cancelled, answer later with:")
+		})
+	})
+	t.Run("the wait is gone before the card", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.desk.attachErr = ErrGone
+			s.start(timedCard(colours)).ends(Gone)
+			if s.term.starts != 0 {
+				t.Fatal("a card was drawn")
+			}
+		})
+	})
+}
+
+func TestLostConnection(t *testing.T) {
+	broken := errors.New("connection reset")
+	states := func(st string, err error) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { return st, err }
+	}
+	for _, c := range []struct {
+		name  string
+		state func(context.Context) (string, error)
+		want  Outcome
+		sees  string
+	}{
+		{"state unknown", states("", broken), Unknown, "the outcome is unknown, answer later with:"},
+		{"settled, by whom nobody knows", states(StateSettled, nil), Unknown, "the question has an answer"},
+		{"removed", states(StateRemoved, nil), Gone, "the question is closed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, time.Minute)
+				s.desk.respond = func(context.Context, []session.Answer) (bool, error) { return false, broken }
+				s.desk.state = c.state
+				s.start(timedCard(colours))
+				s.press("\r")
+				s.ends(c.want)
+				if flat := strings.ReplaceAll(s.term.screen(), "\n", ""); !strings.Contains(flat, c.sees) || strings.Contains(flat, "(answered)") {
+					t.Fatal(flat)
+				}
+			})
+		})
+	}
+	t.Run("still open: claimed again and sent again", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			calls := 0
+			s.desk.respond = func(context.Context, []session.Answer) (bool, error) {
+				if calls++; calls == 1 {
+					return false, broken
+				}
+				return true, nil
+			}
+			s.desk.state = states(StateOpen, nil)
+			s.start(timedCard(colours))
+			s.press("\r")
+			s.sees("question is still open")
+			s.press("\r")
+			s.pass(enterGuard)
+			s.press("\r")
+			s.ends(Answered)
+			s.told("attach respond:c=red state attach respond:c=red detach")
+		})
+	})
+	t.Run("became continued: sent late", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.desk.state = states(StateContinued, nil)
+			s.start(timedCard(colours))
+			s.press("mauve")
+			close(s.desk.ended)
+			s.pass(enterGuard)
+			s.sees("the outcome is unknown", "Enter sends", "mauve")
+			s.press("\r")
+			s.ends(LateAnswered)
+		})
+	})
+	t.Run("a connection that keeps breaking ends", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.desk.state = states(StateOpen, nil)
+			close(s.desk.ended)
+			s.start(timedCard(colours)).ends(Unknown)
+		})
+	})
+}
+
+func TestCtrlCWhileSendingEndsTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute)
+		s.desk.respond = func(ctx context.Context, _ []session.Answer) (bool, error) {
+			<-ctx.Done()
+			return false, ctx.Err()
+		}
+		s.start(timedCard(colours))
+		s.press("\r")
+		s.sees("sending…")
+		s.misses("answered")
+		s.press("x", ctrlC)
+		s.ends(Interrupted)
+	})
+}
+
+func TestContextEndsACardAndItsCall(t *testing.T) {
+	for name, keys := range map[string]string{"reading": down, "sending": "\r"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, time.Minute)
+				s.desk.respond = func(ctx context.Context, _ []session.Answer) (bool, error) {
+					<-ctx.Done()
+					return false, ctx.Err()
+				}
+				s.start(timedCard(colours))
+				s.press(keys)
+				s.cancel()
+				<-s.done
+				if !errors.Is(s.err, context.Canceled) || s.term.started {
+					t.Fatal(s.err)
+				}
+				s.told("detach")
+				s.sees("not answered, answer later with:")
+			})
+		})
+	}
+}
+
+func TestCtrlZ(t *testing.T) {
+	t.Run("an untouched card past its time expires on return", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 10*time.Second)
+			s.term.onSuspend = func() { time.Sleep(time.Minute) }
+			s.start(timedCard(colours))
+			s.press(down, ctrlZ)
+			s.ends(Expired)
+		})
+	})
+	t.Run("a touched one is redrawn with what was typed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 10*time.Second)
+			s.term.onSuspend = func() { time.Sleep(time.Minute) }
+			s.start(timedCard(colours))
+			s.press("mauve", ctrlZ)
+			s.pass(time.Minute)
+			s.sees("mauve", "no countdown")
+			s.press("\r")
+			s.ends(Answered)
+		})
+	})
+}
+
+func TestKeysAfterTheAnswerAreKeptForTheNextCard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute)
+		s.start(timedCard(colours))
+		s.press("\rgre\x1b[200~en\x1b[201~\x1b")
+		s.ends(Answered)
+		if got := string(s.term.ahead); got != "gre\x1b[200~en\x1b[201~\x1b" {
+			t.Fatalf("%q", got)
+		}
+		s.start(timedCard(colours))
+		s.pass(escapeWait)
+		s.sees("Other…: green")
+		s.press("\r")
+		s.ends(Answered)
+	})
+}
+
+func TestCardsTakeTurnsAndAHiddenOneMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newStage(t, time.Minute).start(timedCard(colours))
+		second := &stage{t: t, term: first.term, desk: newFakeDesk(time.Minute), prompt: first.prompt}
+		second.start(timedCard(session.Question{ID: "n", Question: "Which name?"}))
+		if second.desk.said() != "" {
+			t.Fatal("a card that waits its turn has a claim")
+		}
+		first.press(ctrlL)
+		first.sees("Which name?")
+		second.press("Ann\r")
+		second.ends2(Answered)
+		first.sees("a question waits, any key shows it")
+		first.press("x", "\r")
+		first.ends(Answered)
+	})
+}
+
+// ends2 is ends for a card after which another has the terminal.
+func (s *stage) ends2(want Outcome) {
+	s.t.Helper()
+	<-s.done
+	if s.err != nil || s.res.Outcome != want {
+		s.t.Fatalf("ended %v, %v; want %v", s.res, s.err, want)
+	}
+}
+
+func TestAHiddenCardExpiresUnderAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newStage(t, 10*time.Second).start(timedCard(colours))
+		second := &stage{t: t, term: first.term, desk: newFakeDesk(time.Minute), prompt: first.prompt}
+		second.start(timedCard(session.Question{ID: "n", Question: "Which name?"}))
+		first.press(ctrlL)
+		first.pass(10 * time.Second)
+		first.ends2(Expired)
+		first.misses("left pending")
+		second.press("Ann\r")
+		second.ends(Answered)
+		first.sees("Colour: left pending, answer later with:", "(answered)")
+	})
+}
+
+func TestTwoHiddenCardsDoNotFightForTheTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newStage(t, 10*time.Second).start(timedCard(colours))
+		second := &stage{t: t, term: first.term, desk: newFakeDesk(time.Minute), prompt: first.prompt}
+		second.start(timedCard(session.Question{ID: "n", Question: "Which name?"}))
+		first.press(ctrlL)
+		first.press(ctrlL)
+		first.pass(5 * time.Second)
+		if n := first.term.starts; n > 3 {
+			t.Fatalf("the terminal was taken %d times", n)
+		}
+		first.cancel()
+		second.cancel()
+		<-first.done
+		<-second.done
+		if first.term.started {
+			t.Fatal("the terminal was not given back")
+		}
+	})
+}
+
+func TestAFailingTerminalLetsTheClaimGo(t *testing.T) {
+	t.Run("reading", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute).start(timedCard(colours))
+			s.term.input <- Input{Err: io.EOF}
+			<-s.done
+			if !errors.Is(s.err, ErrTerminal) {
+				t.Fatal(s.err)
+			}
+			s.told("attach detach")
+		})
+	})
+	t.Run("writing", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.term.writeErr = errors.New("input/output error")
+			s.start(timedCard(colours))
+			<-s.done
+			if !errors.Is(s.err, ErrTerminal) {
+				t.Fatal(s.err)
+			}
+			s.told("attach detach")
+		})
+	})
+	t.Run("in the background nothing is claimed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.term.backgr = true
+			s.start(timedCard(colours))
+			<-s.done
+			if !errors.Is(s.err, ErrTerminal) || s.desk.said() != "" {
+				t.Fatal(s.err, s.desk.said())
+			}
+		})
+	})
+}
+
+func TestSIGQUITIsRaisedWhenTheTerminalIsBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute).start(timedCard(colours))
+		s.term.signals <- syscall.SIGQUIT
+		<-s.done
+		if s.term.raised != syscall.SIGQUIT || s.term.started {
+			t.Fatal(s.term.raised)
+		}
+	})
+}
+
+type fakeScreen struct{ log *[]string }
+
+func (f fakeScreen) Pause()  { *f.log = append(*f.log, "pause") }
+func (f fakeScreen) Resume() { *f.log = append(*f.log, "resume") }
+
+func TestTheScreenIsPausedWhileACardIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log []string
+		s := newStage(t, time.Minute)
+		s.prompt.Screen = fakeScreen{&log}
+		s.start(timedCard(colours))
+		if strings.Join(log, " ") != "pause" {
+			t.Fatal(log)
+		}
+		s.press("\r")
+		s.ends(Answered)
+		if strings.Join(log, " ") != "pause resume" {
+			t.Fatal(log)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/AlecAivazis/survey/v2"
+)
+
+// detachWait bounds letting the claim go when the card ends.
+const detachWait = 2 * time.Second
+
+// runner is one card being run, by one goroutine: Run's. It is a survey.Prompt.
+type runner struct {
+	p    *Prompter
+	ctx  context.Context
+	card Card
+	desk Desk
+
+	s        *cardState
+	box      answerBox
+	accepted Result // of a delivery
+	end      error  // how the card ended while survey was validating
+
+	turn     *turn
+	onScreen bool // the terminal is started and this card's
+	plain    bool
+	paint    painter
+	printed  string // the plain text last printed
+	told     string // the plain note last printed
+	cols     int
+	rows     int
+
+	dec    decoder
+	typed  strings.Builder // plain: a line not yet ended
+	queue  []key           // typed and not yet applied
+	escAt  time.Time       // when what the decoder holds is all there is
+	saveAt time.Time       // when the draft is due
+	raise  os.Signal       // to be raised when the terminal is back
+	ended  <-chan Ended
+	how    *Ended // how the wait ended, once that is known
+	claims int    // how often a lost claim was made again
+}
+
+func newRunner(ctx context.Context, p *Prompter, card Card, desk Desk) *runner {
+	return &runner{
+		p: p, ctx: ctx, card: card, desk: desk, s: newState(card), ended: desk.Ended(),
+		paint: painter{w: p.Terminal, colour: p.Colour, reflow: p.Reflow},
+	}
+}
+
+// run brackets the card: turn, claim, terminal, and back in the opposite order.
+func (r *runner) run() (res Result, err error) {
+	defer func() { // last, with nothing of ours left
+		if r.raise != nil {
+			err = errors.Join(err, r.p.Terminal.Raise(r.raise))
+		}
+	}()
+	r.turn = r.p.turns.join(true)
+	defer func() { r.p.turns.leave(r.turn, r.write) }()
+	if gone, err := r.waitTurn(); gone || err != nil {
+		return r.gone(), err
+	}
+	if r.card.keepsDraft() && r.p.Drafts != nil {
+		if d, ok := r.p.Drafts.Load(r.card.SessionID, r.card.CallID, r.card.Questions); ok {
+			r.s.restore(d)
+		}
+	}
+	defer r.detach()
+	if !r.card.Continued {
+		if err := r.attach(r.ctx); errors.Is(err, ErrGone) {
+			return r.gone(), nil
+		} else if err != nil {
+			return Result{}, fmt.Errorf("claim the question: %w", err)
+		}
+	}
+	defer func() { err = errors.Join(err, r.closeScreen()) }()
+	if err := r.openScreen(); err != nil {
+		return Result{}, err
+	}
+	err = survey.AskOne(r, &r.box, survey.WithValidator(r.deliver))
+	if err == nil {
+		return r.accepted, nil
+	}
+	return r.over(err)
+}
+
+// gone is the result where the wait ended before there was a card.
+func (r *runner) gone() Result {
+	if r.how != nil {
+		return Result{Outcome: Gone, By: r.how.By}
+	}
+	return Result{Outcome: Gone}
+}
+
+// waitTurn waits for the terminal, unless the wait ends first.
+func (r *runner) waitTurn() (gone bool, err error) {
+	for {
+		select {
+		case <-r.turn.ready:
+			return false, nil
+		case <-r.ctx.Done():
+			return false, r.ctx.Err()
+		case e, ok := <-r.ended:
+			if !ok { // attaching will tell
+				r.ended = nil
+				continue
+			}
+			r.how = &e
+			return true, nil
+		}
+	}
+}
+
+// over turns the error that ended a card into what Run returns. On any other way out than an
+// ending the person is still told, and what was typed is kept.
+func (r *runner) over(err error) (Result, error) {
+	var e *ending
+	if errors.As(err, &e) {
+		return e.Result, nil
+	}
+	err = errors.Join(err, r.saveDraft())
+	if !errors.Is(err, ErrTerminal) {
+		err = errors.Join(err, r.say(r.laterLine("not answered")))
+	}
+	return Result{}, err
+}
+
+// attach claims the wait and starts the countdown, unless the person has frozen it.
+func (r *runner) attach(ctx context.Context) error {
+	remaining, timed, err := r.desk.Attach(ctx)
+	if err != nil {
+		return err
+	}
+	r.ended, r.how = r.desk.Ended(), nil
+	r.claim(remaining, timed)
+	return nil
+}
+
+func (r *runner) claim(remaining time.Duration, timed bool) {
+	switch {
+	case !timed || remaining < 0:
+		r.s.count = countdown{}
+	case r.s.touched:
+		r.s.count = countdown{mode: countFrozen}
+	case r.s.count.mode == countPaused: // goes on with what was left
+	default:
+		r.s.count = startCountdown(time.Now(), remaining)
+	}
+}
+
+// detach lets the claim go. That it could not is no news: the host drops a claim with its
+// connection.
+func (r *runner) detach() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), detachWait)
+	defer cancel()
+	_ = r.desk.Detach(ctx)
+}

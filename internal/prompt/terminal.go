@@ -1,0 +1,294 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/term"
+)
+
+// The rules of the terminal:
+//
+//   - It is opened apart from standard input, on a description of its own, so that
+//     making it non-blocking reaches nobody else's.
+//   - Between Start and Stop it is in the mode asked for, one goroutine reads it,
+//     and signals are listened to. Before and after, none of that is true. Stop
+//     returns when the goroutine is gone and the modes are back.
+//   - A byte that was read and not used is kept for the next card. Nothing typed is
+//     ever flushed away, neither by the change of mode nor at the end.
+//   - The modes are restored on every way out: Stop, Suspend, and Restore, which
+//     anyone may call at any time. Termination signals are the caller's, who ends
+//     the card's context; SIGQUIT, which would end the process on the spot, is taken
+//     here, and raised again when the modes are back.
+//   - To stop (Ctrl+Z) the modes are restored first, and taken again when the process
+//     goes on, which SIGCONT tells. SIGTSTP from outside is not listened to: the runtime
+//     never gives a stop signal back, so Ctrl+Z would be dead for the rest of the run. The
+//     process then stops as it is, shells set their own modes, and SIGCONT brings the
+//     card's back.
+//   - Nothing is ever asked of the terminal: no cursor position, no colours.
+
+// Terminal is what a card needs. One card at a time calls it, from one goroutine.
+type Terminal interface {
+	// Start takes the terminal for a card: raw, or with its line discipline as it is.
+	Start(raw bool) error
+	// Stop gives it back.
+	Stop() error
+	// Ready is all that was kept and all that lies there now. It never blocks.
+	Ready() []byte
+	// Input yields what is typed while started. An error in it ends the terminal.
+	Input() <-chan Input
+	// Keep takes back bytes that were not used; they come first in the next Ready.
+	Keep([]byte)
+	Write([]byte) (int, error)
+	Size() (cols, rows int)
+	// Signals yields SIGWINCH, SIGCONT and SIGQUIT while started.
+	Signals() <-chan os.Signal
+	// Suspend stops the process and its group, as Ctrl+Z does, and returns when it goes on.
+	Suspend() error
+	// Resume takes the modes again after somebody else changed them.
+	Resume() error
+	// Raise sends the process a signal as if nobody here had listened to it.
+	Raise(os.Signal) error
+	// Foreground says whether this process may use the terminal now.
+	Foreground() bool
+}
+
+// Input is a piece of what was typed.
+type Input struct {
+	Bytes []byte
+	Err   error
+}
+
+// TTY is the controlling terminal. Its methods follow Terminal's rule of one
+// caller; Restore alone may be called from anywhere. The mutex guards the modes.
+type TTY struct {
+	in      source
+	fd      int
+	input   chan Input
+	signals chan os.Signal
+	kept    []byte // the reading goroutine's while it runs, else the caller's
+	raw     bool   // the mode asked for by Start
+	stop    chan struct{}
+	done    chan struct{}
+
+	mu     sync.Mutex
+	cooked *term.State // what to restore; nil while nothing was changed
+}
+
+// OpenTTY opens the controlling terminal. The caller closes it.
+func OpenTTY() (*TTY, error) { return openTTY("/dev/tty") }
+
+func openTTY(path string) (*TTY, error) {
+	in, fd, err := openSource(path)
+	if err != nil {
+		return nil, fmt.Errorf("no terminal to ask on: %w", err)
+	}
+	return &TTY{in: in, fd: fd, input: make(chan Input), signals: make(chan os.Signal, 8)}, nil
+}
+
+// Close closes a stopped terminal.
+func (t *TTY) Close() error { return t.in.Close() }
+
+// Start implements Terminal.
+func (t *TTY) Start(raw bool) error {
+	t.raw = raw
+	if raw {
+		if err := t.makeRaw(); err != nil {
+			return fmt.Errorf("make the terminal raw: %w", err)
+		}
+	}
+	t.listen()
+	t.startReading()
+	return nil
+}
+
+// Stop implements Terminal.
+func (t *TTY) Stop() error {
+	signal.Stop(t.signals)
+	t.stopReading()
+	return t.Restore()
+}
+
+func (t *TTY) listen() {
+	signals := []os.Signal{syscall.SIGWINCH, syscall.SIGCONT}
+	if t.raw {
+		signals = append(signals, syscall.SIGQUIT)
+	}
+	signal.Notify(t.signals, signals...)
+}
+
+func (t *TTY) makeRaw() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old, err := term.MakeRaw(t.fd)
+	if err != nil {
+		return err
+	}
+	if t.cooked == nil {
+		t.cooked = old
+	}
+	return nil
+}
+
+// Restore brings the modes back, if they were changed. Safe from any goroutine, more than once.
+func (t *TTY) Restore() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cooked == nil {
+		return nil
+	}
+	err := term.Restore(t.fd, t.cooked)
+	if err != nil && !errors.Is(err, unix.EIO) { // EIO: the terminal is gone, and its modes with it
+		return fmt.Errorf("restore the terminal: %w", err)
+	}
+	t.cooked = nil
+	return nil
+}
+
+func (t *TTY) startReading() {
+	t.stop, t.done = make(chan struct{}), make(chan struct{})
+	go t.read(t.stop, t.done)
+}
+
+func (t *TTY) stopReading() {
+	if t.stop == nil {
+		return
+	}
+	close(t.stop)
+	t.in.Interrupt()
+	<-t.done
+	t.in.Rearm()
+	t.stop = nil
+}
+
+// read hands on what is typed until it is stopped; what it could not hand on is kept.
+func (t *TTY) read(stop <-chan struct{}, done chan<- struct{}) {
+	defer close(done)
+	buf := make([]byte, 4096)
+	for {
+		n, err := t.in.Read(buf)
+		if errors.Is(err, errInterrupted) {
+			return
+		}
+		in := Input{Bytes: append([]byte(nil), buf[:n]...), Err: err}
+		select {
+		case t.input <- in:
+		case <-stop:
+			t.kept = append(t.kept, in.Bytes...)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Ready implements Terminal.
+func (t *TTY) Ready() []byte {
+	reading := t.stop != nil
+	t.stopReading()
+	b := t.kept
+	t.kept = nil
+	buf := make([]byte, 4096)
+	for {
+		n := t.in.Available(buf)
+		b = append(b, buf[:n]...)
+		if n < len(buf) {
+			break
+		}
+	}
+	if reading {
+		t.startReading()
+	}
+	return b
+}
+
+// Keep implements Terminal. It is called while nothing reads, or the reader is joined first.
+func (t *TTY) Keep(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	reading := t.stop != nil
+	t.stopReading()
+	t.kept = append(append([]byte(nil), b...), t.kept...)
+	if reading {
+		t.startReading()
+	}
+}
+
+// Input implements Terminal.
+func (t *TTY) Input() <-chan Input { return t.input }
+
+// Signals implements Terminal.
+func (t *TTY) Signals() <-chan os.Signal { return t.signals }
+
+// Write implements Terminal.
+func (t *TTY) Write(b []byte) (int, error) { return t.in.Write(b) }
+
+// Size implements Terminal. A terminal that does not know its size counts as 80×24.
+func (t *TTY) Size() (cols, rows int) {
+	cols, rows, err := term.GetSize(t.fd)
+	if err != nil || cols <= 0 || rows <= 0 {
+		return 80, 24
+	}
+	return cols, rows
+}
+
+// Foreground implements Terminal.
+func (t *TTY) Foreground() bool {
+	group, err := unix.IoctlGetInt(t.fd, unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}
+
+// stopGrace is how long a stop may take to come. A stop signal to a group that no
+// shell controls is discarded, and nothing tells so.
+const stopGrace = 500 * time.Millisecond
+
+// Suspend implements Terminal.
+func (t *TTY) Suspend() error {
+	signal.Stop(t.signals)
+	t.stopReading()
+	if err := t.Restore(); err != nil {
+		return err
+	}
+	goesOn := make(chan os.Signal, 1)
+	signal.Notify(goesOn, syscall.SIGCONT)
+	defer signal.Stop(goesOn)
+	if err := syscall.Kill(0, syscall.SIGTSTP); err != nil {
+		return fmt.Errorf("stop the process: %w", err)
+	}
+	// The clock runs on while the process is stopped: the first timer may be over when it
+	// goes on, the second leaves SIGCONT the time to arrive.
+	for range 2 {
+		timer := time.NewTimer(stopGrace / 2)
+		select {
+		case <-goesOn:
+			timer.Stop()
+			return t.Start(t.raw)
+		case <-timer.C:
+		}
+	}
+	return t.Start(t.raw)
+}
+
+// Resume implements Terminal.
+func (t *TTY) Resume() error {
+	if !t.raw {
+		return nil
+	}
+	if err := t.Restore(); err != nil { // so that what is remembered stays the cooked state
+		return err
+	}
+	return t.makeRaw()
+}
+
+// Raise implements Terminal. It is called on a stopped terminal.
+func (t *TTY) Raise(sig os.Signal) error {
+	return syscall.Kill(os.Getpid(), sig.(syscall.Signal))
+}

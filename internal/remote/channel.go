@@ -1,0 +1,173 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/creachadair/jrpc2"
+)
+
+// channel feeds a jrpc2 server one request at a time: Recv hands out the next
+// line only when the last request has been answered, and the end of the input
+// only then too. So requests take effect in the order of their arrival, and
+// what was read before the end is answered.
+//
+// Recv is the server's reading goroutine's; Send may come from any. mu guards
+// the request in hand.
+type channel struct {
+	in  *lineReader
+	out *outbox
+	// gone tells whether the client has closed its connection for good: what it
+	// asked for and was not begun is then dropped. May be nil.
+	gone func() bool
+	quit context.Context // ends with the connection: nothing more is handed out
+
+	mu     sync.Mutex
+	busy   bool // a request is out and not answered
+	result []byte
+	after  []func()
+
+	answered chan struct{} // holds a token after an answer
+}
+
+func newChannel(quit context.Context, in *lineReader, out *outbox, gone func() bool) *channel {
+	return &channel{in: in, out: out, gone: gone, quit: quit, answered: make(chan struct{}, 1)}
+}
+
+// Recv implements the receiving half of a jrpc2 channel.
+func (c *channel) Recv() ([]byte, error) {
+	for {
+		if !c.idle() {
+			// The request in hand is answered whatever happens to the connection.
+			<-c.answered
+			continue
+		}
+		for _, f := range c.takeAfter() {
+			f()
+		}
+		// A client that does not read its answers gets no more of them.
+		if c.out.settle(c.quit) != nil || c.quit.Err() != nil {
+			return nil, io.EOF
+		}
+		line, ok, err := c.in.take()
+		switch {
+		case ok:
+		case err != nil:
+			return nil, io.EOF
+		default:
+			select {
+			case <-c.in.more:
+			case <-c.quit.Done():
+			}
+			continue
+		}
+		if refused := c.check(line); refused != nil {
+			if c.out.push(errorLine(refused)) != nil {
+				return nil, io.EOF
+			}
+			continue
+		}
+		if len(bytes.TrimSpace(line.text)) == 0 {
+			continue
+		}
+		if c.gone != nil && c.gone() {
+			return nil, io.EOF
+		}
+		c.mu.Lock()
+		c.busy = wantsAnswer(line.text)
+		c.mu.Unlock()
+		return line.text, nil
+	}
+}
+
+// check refuses a line that is no request, whatever it says.
+func (c *channel) check(line inLine) *jrpc2.Error {
+	text := bytes.TrimSpace(line.text)
+	switch {
+	case line.tooLong:
+		return jrpc2.Errorf(jrpc2.InvalidRequest, "the line is longer than %d bytes and was skipped", c.in.lim.line)
+	case len(text) == 0:
+		return nil
+	case !utf8.Valid(text):
+		return jrpc2.Errorf(jrpc2.ParseError, "the line is not UTF-8")
+	case !json.Valid(text):
+		return jrpc2.Errorf(jrpc2.ParseError, "the line is no JSON: %v", json.Unmarshal(text, new(json.RawMessage)))
+	case text[0] == '[':
+		return jrpc2.Errorf(jrpc2.InvalidRequest, "batches are not served: send one request a line")
+	case text[0] != '{':
+		return jrpc2.Errorf(jrpc2.InvalidRequest, "a request is an object, got %s", kindOfJSON(text))
+	}
+	return nil
+}
+
+// wantsAnswer tells whether the server will answer a line: everything but a
+// notification that is well-formed.
+func wantsAnswer(line []byte) bool {
+	reqs, err := jrpc2.ParseRequests(line)
+	if err != nil || len(reqs) != 1 {
+		return true
+	}
+	r := reqs[0]
+	return r.ID != "" || r.Error != nil || r.Method == ""
+}
+
+func (c *channel) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.busy
+}
+
+// Send implements the sending half of a jrpc2 channel. All that the server
+// sends through it are answers.
+func (c *channel) Send(line []byte) error {
+	c.mu.Lock()
+	result := c.result
+	c.result = nil
+	c.mu.Unlock()
+	if head, ok := bytes.CutSuffix(line, []byte(`"result":null}`)); ok && result != nil {
+		line = append(append(head, `"result":`...), append(result, '}')...)
+	}
+	err := c.out.push(line)
+	c.mu.Lock()
+	c.busy = false
+	c.mu.Unlock()
+	signal(c.answered)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	return nil
+}
+
+// Close implements jrpc2's channel. The connection is its owner's to close,
+// after the last answer has been written.
+func (c *channel) Close() error { return nil }
+
+// setResult is the result of the request in hand, whose handler then returns
+// nil. It goes out byte for byte; the server would encode it again and escape
+// what the log does not.
+func (c *channel) setResult(result []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.result = result
+}
+
+// afterAnswer has f called once the request in hand is answered and before the
+// next is handed out. Only its handler may ask for that.
+func (c *channel) afterAnswer(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.after = append(c.after, f)
+}
+
+func (c *channel) takeAfter() []func() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fs := c.after
+	c.after = nil
+	return fs
+}

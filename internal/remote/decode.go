@@ -1,0 +1,163 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// decodeParams reads parameters into a struct, strictly: names are exact, what
+// is not known is refused, what has no omitempty has to be there. The error
+// names the path of what is wrong.
+func decodeParams(raw json.RawMessage, into any) error {
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if err := checkValue("", raw, reflect.TypeOf(into).Elem()); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return invalid("", "%v", err)
+	}
+	return nil
+}
+
+// invalid says what is wrong with the parameter at a path.
+func invalid(path, format string, args ...any) *Error {
+	if path == "" {
+		path = "params"
+	}
+	return &Error{Code: CodeInvalidParams, Message: path + ": " + fmt.Sprintf(format, args...), Path: path}
+}
+
+// checkValue compares valid JSON with the type it is meant for.
+func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
+	raw = bytes.TrimSpace(raw)
+	got := kindOfJSON(raw)
+	want := ""
+	switch t.Kind() {
+	case reflect.Pointer:
+		if got == "null" {
+			return nil
+		}
+		return checkValue(path, raw, t.Elem())
+	case reflect.String:
+		want = "a string"
+	case reflect.Bool:
+		want = "a boolean"
+	case reflect.Int, reflect.Int64:
+		want = "a number"
+	case reflect.Slice:
+		want = "an array"
+	case reflect.Struct:
+		want = "an object"
+	default:
+		return fmt.Errorf("parameters of kind %s have no check", t.Kind())
+	}
+	if got != want {
+		return invalid(path, "got %s, want %s", got, want)
+	}
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		var n int64
+		if json.Unmarshal(raw, &n) != nil {
+			return invalid(path, "must be a whole number of at most 64 bits, is %s", clip(raw))
+		}
+	case reflect.Slice:
+		var items []json.RawMessage
+		if err := json.Unmarshal(raw, &items); err != nil {
+			return invalid(path, "%v", err)
+		}
+		for i, item := range items {
+			if err := checkValue(fmt.Sprintf("%s[%d]", path, i), item, t.Elem()); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		return checkObject(path, raw, t)
+	}
+	return nil
+}
+
+// field is one member of an object.
+type field struct {
+	typ      reflect.Type
+	optional bool
+}
+
+func checkObject(path string, raw json.RawMessage, t reflect.Type) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return invalid(path, "%v", err)
+	}
+	at := func(name string) string {
+		if path == "" {
+			return name
+		}
+		return path + "." + name
+	}
+	fields := map[string]field{}
+	collect(t, fields)
+	names := slices.Sorted(maps.Keys(fields))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		f, ok := fields[name]
+		if !ok {
+			return invalid(at(clip([]byte(name))), "unknown; known are %s", strings.Join(names, ", "))
+		}
+		if err := checkValue(at(name), members[name], f.typ); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		if _, ok := members[name]; !ok && !fields[name].optional {
+			return invalid(at(name), "is missing")
+		}
+	}
+	return nil
+}
+
+// collect lists the members of a struct, those of embedded ones with its own.
+func collect(t reflect.Type, into map[string]field) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if f.Anonymous {
+			collect(f.Type, into)
+			continue
+		}
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		into[name] = field{f.Type, rest == "omitempty"}
+	}
+}
+
+func kindOfJSON(raw []byte) string {
+	if len(raw) == 0 {
+		return "nothing"
+	}
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// clip cuts a value to what a message bears.
+func clip(b []byte) string {
+	const limit = 60
+	r := []rune(string(b))
+	if len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return string(r)
+}

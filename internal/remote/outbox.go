@@ -1,0 +1,229 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/creachadair/jrpc2"
+
+	"deepseek/internal/session"
+)
+
+// errOver refuses a line for a connection that has ended.
+var errOver = errors.New("the connection has ended")
+
+// errTooSlow is why a client is dropped that does not read.
+var errTooSlow = refuse(CodeClientTooSlow, "the client did not read what it was sent and was dropped")
+
+// outbox is the bounded queue of what goes to one client. Its goroutine, run,
+// writes; everybody else only queues, at once or as long as their context lasts.
+// mu guards all fields.
+type outbox struct {
+	lim    limits
+	onDrop func() // unblocks a write in progress; called once, without mu
+
+	mu    sync.Mutex
+	lines [][]byte // with their ends
+	size  int      // bytes in lines and in the write in progress
+	ended bool     // nothing may be queued any more; run ends when lines is empty
+	drop  error    // why the client was dropped
+	space chan struct{}
+
+	wake chan struct{} // holds a token after a change that run may wait for
+}
+
+func newOutbox(lim limits, onDrop func()) *outbox {
+	return &outbox{lim: lim, onDrop: onDrop, wake: make(chan struct{}, 1)}
+}
+
+// push queues a line at once. A client that is far behind is dropped for it.
+func (o *outbox) push(line []byte) error {
+	o.mu.Lock()
+	if !o.ended && o.size > 2*o.lim.queue+o.lim.page {
+		o.mu.Unlock()
+		o.dropFor(errTooSlow)
+		return errTooSlow
+	}
+	defer o.mu.Unlock()
+	return o.add(line)
+}
+
+// pushOptional queues a line unless the client is behind.
+func (o *outbox) pushOptional(line []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.ended && o.size > o.lim.queue/2 {
+		return nil
+	}
+	return o.add(line)
+}
+
+// pushWait queues a line when there is room for it. A client that frees none
+// for too long is dropped.
+func (o *outbox) pushWait(ctx context.Context, line []byte) error {
+	for {
+		o.mu.Lock()
+		if o.ended || o.size <= o.lim.queue {
+			err := o.add(line)
+			o.mu.Unlock()
+			return err
+		}
+		space := o.waiting()
+		o.mu.Unlock()
+		if err := o.await(ctx, space); err != nil {
+			return err
+		}
+	}
+}
+
+// settle returns when the client is not behind any more.
+func (o *outbox) settle(ctx context.Context) error {
+	for {
+		o.mu.Lock()
+		if o.ended || o.size <= o.lim.queue {
+			o.mu.Unlock()
+			return nil
+		}
+		space := o.waiting()
+		o.mu.Unlock()
+		if err := o.await(ctx, space); err != nil {
+			return err
+		}
+	}
+}
+
+// waiting is closed with the next write that ends. The caller holds mu.
+func (o *outbox) waiting() chan struct{} {
+	if o.space == nil {
+		o.space = make(chan struct{})
+	}
+	return o.space
+}
+
+func (o *outbox) await(ctx context.Context, space chan struct{}) error {
+	t := time.NewTimer(o.lim.stall)
+	defer t.Stop()
+	select {
+	case <-space:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		o.dropFor(errTooSlow)
+		return errTooSlow
+	}
+}
+
+// add queues a line. The caller holds mu.
+func (o *outbox) add(line []byte) error {
+	if o.ended {
+		if o.drop != nil {
+			return o.drop
+		}
+		return errOver
+	}
+	line = append(line, '\n')
+	o.lines = append(o.lines, line)
+	o.size += len(line)
+	signal(o.wake)
+	return nil
+}
+
+// finish lets run end once everything queued is written.
+func (o *outbox) finish() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	o.freed()
+	signal(o.wake)
+}
+
+// dropFor gives the client up: what is queued is thrown away, and if it still
+// reads it is told the reason.
+func (o *outbox) dropFor(reason error) {
+	o.mu.Lock()
+	if o.ended {
+		o.mu.Unlock()
+		return
+	}
+	o.drop, o.ended = reason, true
+	for _, l := range o.lines {
+		o.size -= len(l)
+	}
+	o.lines = [][]byte{append(errorLine(wire(reason)), '\n')}
+	o.size += len(o.lines[0])
+	o.freed()
+	signal(o.wake)
+	o.mu.Unlock()
+	if o.onDrop != nil {
+		o.onDrop()
+	}
+}
+
+// dropped is why the client was dropped, nil if it was not.
+func (o *outbox) dropped() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.drop
+}
+
+// freed wakes all who wait for room. The caller holds mu.
+func (o *outbox) freed() {
+	if o.space != nil {
+		close(o.space)
+		o.space = nil
+	}
+}
+
+// run writes what is queued until finish, a drop or a failed write, which it returns.
+func (o *outbox) run(w io.Writer) error {
+	for {
+		o.mu.Lock()
+		batch, size := o.batch()
+		ended := o.ended
+		o.mu.Unlock()
+		if len(batch) == 0 {
+			if ended {
+				return nil
+			}
+			<-o.wake
+			continue
+		}
+		_, err := batch.WriteTo(w)
+		o.mu.Lock()
+		o.size -= size
+		if err != nil {
+			o.ended, o.lines, o.size = true, nil, 0
+		}
+		o.freed()
+		o.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// batch takes up to a megabyte of lines. The caller holds mu.
+func (o *outbox) batch() (net.Buffers, int) {
+	n, size := 0, 0
+	for n < len(o.lines) && (n == 0 || size+len(o.lines[n]) <= 1<<20) {
+		size += len(o.lines[n])
+		n++
+	}
+	batch := net.Buffers(o.lines[:n:n])
+	o.lines = o.lines[n:]
+	return batch, size
+}
+
+// notification is a line that answers nothing.
+func notification(method string, params any) ([]byte, error) {
+	return session.Marshal(struct {
+		JSONRPC string `json:"jsonrpc"`
+		Method  string `json:"method"`
+		Params  any    `json:"params"`
+	}{jrpc2.Version, method, params})
+}

@@ -1,0 +1,277 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"deepseek/internal/question"
+	"deepseek/internal/session"
+)
+
+// seat is one connection's place at one session: the claims it holds and what
+// it is told. Its handlers are called one at a time; mu guards the claims, which
+// end from other goroutines. subscription is the handlers' and close's alone.
+type seat struct {
+	host Host
+	id   string
+	out  *outbox
+	lim  limits
+	info ServerInfo
+	// afterAnswer has something done once the request in hand is answered.
+	afterAnswer func(func())
+
+	mu     sync.Mutex
+	claims map[string]*held
+
+	sub *subscription
+	wg  sync.WaitGroup // the goroutines that watch claims
+}
+
+// held is a claim of this connection. It stays, ended, until it is let go, so
+// that an outcome that comes too late is told from one without a claim.
+type held struct {
+	claim Claim
+	stop  chan struct{} // closed when the claim is let go
+}
+
+func newSeat(host Host, out *outbox, lim limits, info ServerInfo, afterAnswer func(func())) *seat {
+	return &seat{
+		host: host, id: host.Header().ID, out: out, lim: lim, info: info,
+		afterAnswer: afterAnswer, claims: map[string]*held{},
+	}
+}
+
+// note queues a notification. An error means that the connection is ending.
+func (s *seat) note(method string, params any) error {
+	line, err := notification(method, params)
+	if err != nil {
+		return err
+	}
+	return s.out.push(line)
+}
+
+// attach claims a wait for this connection.
+func (s *seat) attach(_ context.Context, p *CallParams) (any, error) {
+	s.mu.Lock()
+	h, again := s.claims[p.CallID]
+	s.mu.Unlock()
+	if !again {
+		claim, ok := s.host.Attach(p.CallID)
+		if !ok {
+			return AttachResult{}, nil
+		}
+		if permits(claim.Card().Kind) && !s.host.RemoteApprovals() {
+			claim.Detach()
+			return nil, refuse(CodeReadOnlyWait, "this is answered at the session's own terminal; "+
+				"start the run with --answerer remote to answer it from elsewhere")
+		}
+		h = &held{claim, make(chan struct{})}
+		s.mu.Lock()
+		s.claims[p.CallID] = h
+		s.mu.Unlock()
+	}
+	s.afterAnswer(func() {
+		remaining := int64(-1)
+		if d := h.claim.Remaining(); d >= 0 {
+			remaining = d.Milliseconds()
+		}
+		// A failure is the connection's, which then ends and lets go.
+		_ = s.note(NoteWait, WaitNote{s.id, p.CallID, remaining})
+		if !again {
+			s.wg.Go(func() { s.watchEnd(p.CallID, h) })
+		}
+	})
+	return AttachResult{Attached: true}, nil
+}
+
+// permits tells whether an answer to the kind is a permission, which the owner's
+// own terminal or client gives unless the host offers more.
+func permits(k question.Kind) bool {
+	return k == question.KindApproval || k == question.KindPlanReview
+}
+
+func (s *seat) watchEnd(callID string, h *held) {
+	select {
+	case e, ok := <-h.claim.Ended():
+		if ok {
+			// A failure is the connection's, which then ends and lets go.
+			_ = s.note(NoteWaitEnded, WaitEndedNote{s.id, callID, e.Outcome, e.Mine})
+		}
+	case <-h.stop:
+	}
+}
+
+func (s *seat) detach(_ context.Context, p *CallParams) (any, error) {
+	s.mu.Lock()
+	h := s.claims[p.CallID]
+	delete(s.claims, p.CallID)
+	s.mu.Unlock()
+	if h != nil {
+		close(h.stop)
+		h.claim.Detach()
+	}
+	return Empty{}, nil
+}
+
+func (s *seat) respond(ctx context.Context, p *RespondParams) (any, error) {
+	if (p.Answers == nil) == (p.Error == nil) {
+		return nil, invalid("", "want either answers or error")
+	}
+	if e := p.Error; e != nil && e.Code != question.CodeTimedOut && e.Code != question.CodeCancelled {
+		return nil, invalid("error.code", "must be %s or %s, is %q", question.CodeTimedOut, question.CodeCancelled, clip([]byte(e.Code)))
+	}
+	s.mu.Lock()
+	h := s.claims[p.CallID]
+	s.mu.Unlock()
+	if h == nil {
+		return nil, refuse(CodeNoClaim, "this connection holds no claim on %s; attach first", clip([]byte(p.CallID)))
+	}
+	var accepted bool
+	var err error
+	if p.Error != nil {
+		accepted, err = h.claim.Reject(ctx, p.Error.Code)
+	} else {
+		accepted, err = h.claim.Respond(ctx, p.Answers)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return AcceptResult{accepted}, nil
+}
+
+func (s *seat) initialize(context.Context, *InitializeParams) (any, error) {
+	return InitializeResult{
+		ServerInfo: s.info, ProtocolVersion: ProtocolVersion,
+		Capabilities: ServerCapabilities{Questions: true, Approvals: s.host.RemoteApprovals()},
+	}, nil
+}
+
+func (s *seat) prompt(ctx context.Context, p *MessageParams) (any, error) {
+	content, err := p.content()
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.host.Prompt(ctx, content)
+	if err != nil {
+		return nil, err
+	}
+	return MessageResult{SessionID: s.id, MessageID: id}, nil
+}
+
+func (s *seat) steer(ctx context.Context, p *MessageParams) (any, error) {
+	content, err := p.content()
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.host.Steer(ctx, content)
+	if err != nil {
+		return nil, err
+	}
+	return MessageResult{MessageID: id}, nil
+}
+
+// content is the message that the parameters hold.
+func (p *MessageParams) content() ([]session.Block, error) {
+	if len(p.ContentBlocks) == 0 {
+		return nil, invalid("contentBlocks", "must have at least 1 item, has 0")
+	}
+	var blocks []session.Block
+	for i, b := range p.ContentBlocks {
+		if b.Type != session.BlockText {
+			return nil, invalid(fmt.Sprintf("contentBlocks[%d].type", i), "must be %q, is %q", session.BlockText, clip([]byte(b.Type)))
+		}
+		if b.Text == "" {
+			return nil, invalid(fmt.Sprintf("contentBlocks[%d].text", i), "must not be empty")
+		}
+		blocks = append(blocks, session.Block{Type: b.Type, Text: b.Text})
+	}
+	return blocks, nil
+}
+
+func (s *seat) cancel(ctx context.Context, p *CancelParams) (any, error) {
+	return Empty{}, s.host.Cancel(ctx, p.KeepInbox)
+}
+
+// read answers with a page of the log. The last page, the one without more
+// behind it, begins or moves the subscription: notifications go on where it ends.
+func (s *seat) read(ctx context.Context, p *ReadParams) (any, error) {
+	if p.FromSeq < 0 {
+		return nil, invalid("fromSeq", "must be at least 0, is %d", p.FromSeq)
+	}
+	page, err := s.host.Read(ctx, p.FromSeq, s.lim.page)
+	if err != nil {
+		return nil, err
+	}
+	if !page.More {
+		s.unsubscribe()
+		s.afterAnswer(func() { s.subscribe(page.NextSeq) })
+	}
+	if page.Events == nil {
+		page.Events = []rawEvent{}
+	}
+	return ReadResult{Header: s.host.Header(), Events: page.Events, NextSeq: page.NextSeq, More: page.More}, nil
+}
+
+func (s *seat) questions(ctx context.Context, _ *Ref) (any, error) {
+	list, err := s.host.Questions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if list.Active == nil {
+		list.Active = []ActiveQuestion{}
+	}
+	if list.Settled == nil {
+		list.Settled = []SettledQuestion{}
+	}
+	if list.Waits == nil {
+		list.Waits = []Wait{}
+	}
+	return list, nil
+}
+
+func (s *seat) answer(ctx context.Context, p *AnswerParams) (any, error) {
+	accepted, err := s.host.Answer(ctx, p.CallID, p.Answers)
+	if err != nil {
+		return nil, err
+	}
+	return AcceptResult{accepted}, nil
+}
+
+func (s *seat) withdraw(ctx context.Context, p *CallParams) (any, error) {
+	withdrawn, err := s.host.Withdraw(ctx, p.CallID)
+	if err != nil {
+		return nil, err
+	}
+	return WithdrawResult{withdrawn}, nil
+}
+
+// release lets all claims go.
+func (s *seat) release() {
+	s.mu.Lock()
+	claims := s.claims
+	s.claims = map[string]*held{}
+	s.mu.Unlock()
+	for _, h := range claims {
+		close(h.stop)
+		h.claim.Detach()
+	}
+	s.wg.Wait()
+}
+
+// close leaves the session. With catchUp a subscriber still gets what is on
+// disk by now, for as long as ctx lasts.
+func (s *seat) close(ctx context.Context, catchUp bool) error {
+	s.release()
+	sub := s.sub
+	s.unsubscribe()
+	if sub == nil || !catchUp {
+		return nil
+	}
+	err := sub.catchUp(ctx)
+	if errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,175 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/creachadair/jrpc2"
+
+	"deepseek/internal/question"
+	"deepseek/internal/session"
+)
+
+type rawEvent = json.RawMessage
+
+// subscription tells one connection what happens in a session. Its goroutine
+// owns next and status; others may read them once done is closed.
+type subscription struct {
+	seat    *seat
+	cancel  context.CancelFunc
+	unwatch func()
+	done    chan struct{}
+
+	next   int64  // seq of the next event to tell
+	status string // the last that was told
+}
+
+// subscribe begins to tell what happens from a seq on.
+func (s *seat) subscribe(from int64) {
+	ctx, cancel := context.WithCancel(context.Background())
+	sub := &subscription{seat: s, cancel: cancel, done: make(chan struct{}), next: from}
+	// A wait that opens from here on is told; one that is open already is for
+	// questions/list, so a client that lists after it has read misses none.
+	sub.unwatch = s.host.Watch(sub.question)
+	s.sub = sub
+	go sub.follow(ctx, from)
+}
+
+// unsubscribe ends the subscription, if there is one, and returns when it has ended.
+func (s *seat) unsubscribe() {
+	if s.sub == nil {
+		return
+	}
+	s.sub.unwatch()
+	s.sub.cancel()
+	<-s.sub.done
+	s.sub = nil
+}
+
+func (sub *subscription) follow(ctx context.Context, from int64) {
+	defer close(sub.done)
+	err := sub.seat.host.Follow(ctx, from, func(n Notice) error { return sub.tell(ctx, n) })
+	if err != nil && ctx.Err() == nil && !errors.Is(err, errOver) {
+		// A subscriber may rely on there being no gap: end it rather than fall silent.
+		sub.seat.out.dropFor(refuse(CodeFollowFailed, "the session's events cannot be followed any more: %v", err))
+	}
+}
+
+// tell queues one notice.
+func (sub *subscription) tell(ctx context.Context, n Notice) error {
+	out, id := sub.seat.out, sub.seat.id
+	switch {
+	case n.Event != nil:
+		if n.Seq < sub.next {
+			return nil
+		}
+		line, err := eventLine(id, n.Event)
+		if err != nil {
+			return err
+		}
+		if err := out.pushWait(ctx, line); err != nil {
+			return err
+		}
+		sub.next = n.Seq + 1
+		return sub.reply(ctx, n.Event)
+	case n.Status != "":
+		line, err := notification(NoteStatus, StatusNote{id, n.Status})
+		if err != nil {
+			return err
+		}
+		sub.status = n.Status
+		return out.pushWait(ctx, line)
+	case n.Delta != nil:
+		line, err := notification(NoteDelta, DeltaNote{id, *n.Delta})
+		if err != nil {
+			return err
+		}
+		return out.pushOptional(line)
+	}
+	return nil
+}
+
+// question is told of waits. It does not block.
+func (sub *subscription) question(e question.Event) {
+	// Failures are the connection's, which then ends.
+	switch s := sub.seat; {
+	case e.Type == question.Opened:
+		_ = s.note(NoteRequest, RequestNote{s.id, e.Card.CallID, e.Card.Kind, e.Card.Questions, e.Card.Timed})
+	case e.Outcome == question.Answered:
+		_ = s.note(NoteSettled, SettledNote{s.id, e.Card.CallID, orEmpty(e.Answers)})
+	}
+}
+
+// reply tells that a question is settled when a late answer has been admitted.
+func (sub *subscription) reply(ctx context.Context, raw rawEvent) error {
+	if !bytes.Contains(raw, []byte(session.SourceQuestionReply)) {
+		return nil
+	}
+	e, err := session.ParseEvent(raw)
+	if err != nil || e.Type != session.TypeUserMessage {
+		return nil // a splice, or somebody's text that holds the word
+	}
+	var m session.UserMessage
+	if json.Unmarshal(e.Data, &m) != nil || m.Source.Kind != session.SourceQuestionReply {
+		return nil
+	}
+	var text struct {
+		Answers []session.Answer `json:"answers"`
+	}
+	if json.Unmarshal([]byte(session.TextOf(m.Content)), &text) != nil {
+		text.Answers = nil // unreadable: settled with an empty batch
+	}
+	line, err := notification(NoteSettled, SettledNote{sub.seat.id, m.Source.CallID, orEmpty(text.Answers)})
+	if err != nil {
+		return err
+	}
+	return sub.seat.out.pushWait(ctx, line)
+}
+
+// catchUp tells what is on disk and was not told, and the status that goes with
+// it. The subscription has ended.
+func (sub *subscription) catchUp(ctx context.Context) error {
+	host := sub.seat.host
+	for {
+		page, err := host.Read(ctx, sub.next, sub.seat.lim.page)
+		if err != nil {
+			return err
+		}
+		for i, e := range page.Events {
+			seq := page.NextSeq - int64(len(page.Events)-i)
+			if err := sub.tell(ctx, Notice{Seq: seq, Event: e}); err != nil {
+				return err
+			}
+		}
+		if !page.More {
+			break
+		}
+	}
+	if st := host.Status(); st != sub.status {
+		return sub.tell(ctx, Notice{Status: st})
+	}
+	return nil
+}
+
+// eventLine is session.event with the event byte for byte.
+func eventLine(id string, event rawEvent) ([]byte, error) {
+	name, err := session.Marshal(id)
+	if err != nil {
+		return nil, err
+	}
+	line := make([]byte, 0, len(event)+len(name)+100)
+	line = append(line, `{"jsonrpc":"`+jrpc2.Version+`","method":"`+NoteEvent+`","params":{"sessionId":`...)
+	line = append(line, name...)
+	line = append(line, `,"event":`...)
+	line = append(line, event...)
+	return append(line, "}}"...), nil
+}
+
+func orEmpty(a []session.Answer) []session.Answer {
+	if a == nil {
+		return []session.Answer{}
+	}
+	return a
+}

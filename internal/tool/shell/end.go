@@ -1,0 +1,181 @@
+package shell
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// proc is a process of the system as it was seen a moment ago. A negative pid
+// is a process group, where single processes cannot be seen.
+type proc struct {
+	pid, ppid, session int
+	zombie             bool
+	start              uint64 // with pid it names the process for good
+}
+
+// victims are the living processes of one command: its session, what carries
+// its mark, and what descends from those.
+func (p *process) victims() []proc {
+	return find(map[int]bool{p.pid: true}, func(c proc) bool { return c.session == p.pid || c.mark() == p.mark })
+}
+
+// victims are the living processes of all commands. An orphan that has lost its
+// mark belongs to nobody in particular: the last family ends it.
+func (f *Family) victims() []proc {
+	f.mu.Lock()
+	sessions := make(map[int]bool, len(f.sessions))
+	for s := range f.sessions {
+		sessions[s] = true
+	}
+	f.mu.Unlock()
+	return find(sessions, func(c proc) bool {
+		if sessions[c.session] {
+			return true
+		}
+		family, _, _ := strings.Cut(c.mark(), ".")
+		return family == f.id || table.stray(c, family)
+	})
+}
+
+// forgetSessions drops those of which no process is left: the kernel may give
+// their numbers to others.
+func (f *Family) forgetSessions() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	alive := aliveSessions(f.sessions)
+	for s := range f.sessions {
+		if !alive[s] {
+			delete(f.sessions, s)
+		}
+	}
+}
+
+// end asks the processes that find names to end, and after the grace, or when
+// hurry is closed, ends them by force. It looks again and again, since neither
+// the end of a process that is no child of ours nor a new one of theirs is
+// announced. The error names what is left.
+func (f *Family) end(hurry <-chan struct{}, find func() []proc) error {
+	victims := find()
+	for _, v := range victims {
+		v.signal(syscall.SIGTERM)
+		v.signal(syscall.SIGCONT)
+	}
+	grace := time.NewTimer(f.grace)
+	defer grace.Stop()
+	pause := time.NewTicker(20 * time.Millisecond)
+	defer pause.Stop()
+	for asked := true; asked && len(victims) > 0; {
+		select {
+		case <-pause.C:
+			victims = find()
+		case <-grace.C:
+			asked = false
+		case <-hurry:
+			asked = false
+		}
+	}
+	for range 100 {
+		// Twice, since one that forked and exited during a look is seen by the next.
+		if victims = append(find(), find()...); len(victims) == 0 {
+			return nil
+		}
+		for _, v := range victims {
+			v.signal(syscall.SIGKILL)
+		}
+		<-pause.C
+	}
+	names := make([]string, len(victims))
+	for i, v := range victims {
+		names[i] = fmt.Sprint(v.pid)
+	}
+	return fmt.Errorf("processes that could not be ended: %s", strings.Join(names, ", "))
+}
+
+// table is the one of this process: being a subreaper and having children are
+// matters of the whole process, however many families there are.
+var table = &processTable{mains: map[int]bool{}, families: map[string]bool{}}
+
+// processTable knows which children are commands, so that orphans can be told
+// from them and reaped by their pid. mu owns its fields, and is held while a
+// command is started or orphans are reaped: none is taken for the other.
+type processTable struct {
+	mu        sync.Mutex
+	prepared  bool
+	prepError error
+	mains     map[int]bool // pids of commands, from their start until they are reaped
+	families  map[string]bool
+}
+
+func (t *processTable) join(family string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.families[family] = true
+}
+
+func (t *processTable) leave(family string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.families, family)
+}
+
+func (t *processTable) start(cmd *exec.Cmd) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.prepared {
+		t.prepared, t.prepError = true, becomeSubreaper()
+	}
+	if t.prepError != nil {
+		return fmt.Errorf("this process cannot take in orphans, so commands could outlive it: %w", t.prepError)
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	t.mains[cmd.Process.Pid] = true
+	return nil
+}
+
+func (t *processTable) forget(pid int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.mains, pid)
+}
+
+// stray tells whether c is an orphan of which no other living family carries
+// the mark, and the asking one is the last.
+func (t *processTable) stray(c proc, family string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.families) == 1 && !t.families[family] && t.orphan(c)
+}
+
+// orphan tells whether a child of this process is one that it took in. Its own
+// children share its session, but for commands.
+func (t *processTable) orphan(c proc) bool {
+	return c.ppid == os.Getpid() && c.session != ownSession() && !t.mains[c.pid]
+}
+
+// reap takes the ended orphans off the system's list. Never by waiting for any
+// child: that would steal those of os/exec.
+func (t *processTable) reap() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	procs, err := scan()
+	if err != nil {
+		return // they stay on the list, which harms nobody
+	}
+	for _, c := range procs {
+		if c.zombie && t.orphan(c) {
+			for {
+				if _, err := syscall.Wait4(c.pid, nil, syscall.WNOHANG, nil); !errors.Is(err, syscall.EINTR) {
+					break
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,35 @@
+//go:build !linux
+
+package shell
+
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// This system has no subreaper: what leaves the process group of its command
+// cannot be found again.
+
+func becomeSubreaper() error { return nil }
+
+func widen(*os.File) {}
+
+func ownSession() int { return -1 }
+
+func find(sessions map[int]bool, _ func(proc) bool) []proc { return groups(sessions) }
+
+func scan() ([]proc, error) { return nil, nil }
+
+func (p proc) mark() string { return "" }
+
+func (p proc) signal(s syscall.Signal) { _ = unix.Kill(p.pid, s) }
+
+func aliveSessions(sessions map[int]bool) map[int]bool {
+	alive := map[int]bool{}
+	for _, p := range groups(sessions) {
+		alive[p.session] = true
+	}
+	return alive
+}

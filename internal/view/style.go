@@ -1,0 +1,26 @@
+package view
+
+import "github.com/fatih/color"
+
+// style colours text, or does not: its switch is its own, not the process's. It
+// never changes after newStyle.
+type style struct{ dim, bold, good, bad, warn *color.Color }
+
+func newStyle(on bool) style {
+	make := func(attr color.Attribute) *color.Color {
+		c := color.New(attr)
+		if on {
+			c.EnableColor()
+		} else {
+			c.DisableColor()
+		}
+		return c
+	}
+	return style{
+		dim:  make(color.Faint),
+		bold: make(color.Bold),
+		good: make(color.FgGreen),
+		bad:  make(color.FgRed),
+		warn: make(color.FgYellow),
+	}
+}

@@ -1,0 +1,89 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// Fit cuts text to a number of columns and marks the cut. Wide characters count
+// as two.
+func Fit(s string, columns int, mark string) string {
+	if columns <= 0 {
+		return ""
+	}
+	if runewidth.StringWidth(s) <= columns {
+		return s
+	}
+	if runewidth.StringWidth(mark) > columns {
+		mark = ""
+	}
+	return runewidth.Truncate(s, columns, mark)
+}
+
+// Took is a duration for people: 12 ms, 3.4 s, 2 m 05 s.
+func Took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0 ms"
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d m %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	}
+	return fmt.Sprintf("%d h %02d m", int(d.Hours()), int(d.Minutes())%60)
+}
+
+// Count is a number of tokens for people: 950, 12.3k, 4.5M.
+func Count(n int64) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 999_950:
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e3), ".0") + "k"
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
+}
+
+// Dollars keeps small sums readable.
+func Dollars(usd float64) string {
+	if usd != 0 && usd < 0.01 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// CallTitle says on one line what a tool call does, from its raw arguments: the
+// one that matters most, else all of them. It is not yet fitted to a width.
+func CallTitle(arguments string) string {
+	const enough = 4 << 10 // of a file that is written, only the beginning could be shown
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &fields) != nil {
+		return OneLine(arguments[:min(len(arguments), enough)])
+	}
+	for _, key := range []string{"command", "file_path", "pattern", "description", "objective", "job_id", "code", "plan"} {
+		var s string
+		if raw, ok := fields[key]; ok && json.Unmarshal(raw, &s) == nil {
+			return OneLine(s[:min(len(s), enough)])
+		}
+	}
+	var asked []struct{ Question string }
+	if raw, ok := fields["questions"]; ok && json.Unmarshal(raw, &asked) == nil {
+		var all []string
+		for _, q := range asked {
+			all = append(all, q.Question)
+		}
+		return OneLine(strings.Join(all, " / "))
+	}
+	if len(fields) == 0 {
+		return ""
+	}
+	return OneLine(arguments[:min(len(arguments), enough)])
+}

@@ -1,0 +1,84 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Visible makes text of unknown origin safe to write to a terminal: control
+// sequences, direction overrides and broken UTF-8 are replaced by something
+// that can be seen. Newline and tab stay, and a carriage return before a
+// newline is dropped. Text without any of these is returned as it is.
+//
+//	ESC and the other C0 controls  ^[ ^A ^?
+//	C1 controls                    <U+009B>
+//	direction, line separators     <U+202E>
+//	bytes that are no UTF-8        <9B>
+func Visible(s string) string {
+	i := firstHidden(s)
+	if i < 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 16)
+	b.WriteString(s[:i])
+	for i < len(s) {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "<%02X>", s[i])
+		case r == '\r' && strings.HasPrefix(s[i:], "\r\n"):
+		case !hidden(r):
+			b.WriteString(s[i : i+n])
+		case r < 0x80:
+			b.WriteByte('^')
+			b.WriteByte(byte(r) ^ 0x40)
+		default:
+			fmt.Fprintf(&b, "<U+%04X>", r)
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// OneLine is Visible for text that has to stay on one line: runs of newlines,
+// tabs and spaces become one space.
+func OneLine(s string) string {
+	return Visible(strings.Join(strings.Fields(s), " "))
+}
+
+func firstHidden(s string) int {
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if hidden(rune(c)) {
+				return i
+			}
+			i++
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if hidden(r) || r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return -1
+}
+
+// hidden says whether a terminal would act on the rune, or reorder text by it,
+// instead of showing it. The joiners that emoji are made of are not among these.
+func hidden(r rune) bool {
+	switch {
+	case r < 0x20:
+		return r != '\n' && r != '\t'
+	case r < 0x7f:
+		return false
+	case r < 0xa0: // DEL and C1
+		return true
+	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	}
+	return false
+}
