@@ -11,6 +11,9 @@ import (
 func commands() []registration {
 	return []registration{
 		register(newRun, runRun),
+		register(newAnswer, runAnswer),
+		register(newAttach, runAttach),
+		register(newSend, runSend),
 		register(newModels, runModels),
 		newConfig,
 		register(newCompletion, runCompletion),

@@ -72,21 +72,14 @@ func (a *App) newSession(cfg *config.Config, cwd string) *owner {
 }
 
 // claim takes an old session: the lock, and what its log says. It changes no byte.
-func (a *App) claim(ctx context.Context, cfg *config.Config, arg, cwd string) (*owner, error) {
+func (a *App) claim(ctx context.Context, cfg *config.Config, t target) (*owner, error) {
 	store := a.store(cfg.Home)
-	path, err := store.Locate(arg, cwd)
+	log, err := store.Own(ctx, t.path)
 	if err != nil {
 		return nil, err
 	}
-	log, err := store.Own(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	o := &owner{app: a, cfg: cfg, ref: log.ID(), header: log.Header(), cwd: log.Header().Cwd}
+	o := &owner{app: a, cfg: cfg, ref: t.ref, header: log.Header(), cwd: log.Header().Cwd}
 	o.log = &sessionLog{store: store, header: log.Header(), log: log}
-	if byPath(arg) {
-		o.ref = path
-	}
 	err = log.Replay(ctx, o.state.Apply)
 	if err == nil {
 		o.closers, err = o.state.Repair(o.header.ID)
@@ -99,9 +92,6 @@ func (a *App) claim(ctx context.Context, cfg *config.Config, arg, cwd string) (*
 	}
 	return o, nil
 }
-
-// byPath tells whether a session argument is a path, by the rule of Locate.
-func byPath(arg string) bool { return strings.HasSuffix(arg, ".jsonl") }
 
 // equip builds the agent. Errors that are the configuration's come before
 // anything is written.
@@ -173,6 +163,12 @@ func (o *owner) equip(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// bare makes an agent that only queues: without model, tools and clients, and
+// so without what a run would lack.
+func (o *owner) bare() {
+	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{SessionID: o.header.ID, Now: time.Now, NewID: newMessageID})
 }
 
 // place is where the session works: where it began, unless that is gone or

@@ -109,7 +109,11 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 	}
 	own := a.newSession(cfg, cwd)
 	if o.session != "" {
-		if own, err = a.claim(ctx, cfg, o.session, cwd); err != nil {
+		t, err := a.target(cfg, o.session)
+		if err != nil {
+			return err
+		}
+		if own, err = a.claim(ctx, cfg, t); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ func (p *Policy) reason(r CommandRequest, supported bool, why string, git bool) 
 		}
 	}
 	if git {
-		return fmt.Sprintf("The git directory of this linked work tree, %s, lies outside the workspace", strings.Join(p.gitDirs, " and "))
+		return fmt.Sprintf("The git directories of this linked work tree, %s, lie outside the workspace", strings.Join(p.gitDirs, " and "))
 	}
 	return ""
 }

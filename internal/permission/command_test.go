@@ -321,6 +321,27 @@ func TestSandboxLetsALinkedWorkTreeCommitAfterAYes(t *testing.T) {
 	}
 }
 
+func TestSandboxPassesOnNoOpenFile(t *testing.T) {
+	if ok, why := Supported(); !ok {
+		t.Skip(why)
+	}
+	b := newBox(t)
+	f, err := os.OpenFile(b.outside+"/o.txt", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // nothing was written
+	path, args, err := (&Sandbox{Writable: []string{b.ws}}).Wrap([]string{"/bin/sh", "-c", "echo x >&3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path)
+	cmd.Args, cmd.ExtraFiles = args, []*os.File{f}
+	if out, err := cmd.CombinedOutput(); err == nil {
+		t.Errorf("written through the open file: %s", out)
+	}
+}
+
 func TestSandboxWritableReplacesTheCaches(t *testing.T) {
 	b := newBox(t)
 	b.mkdir(b.dir + "/extra")

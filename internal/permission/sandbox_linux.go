@@ -3,6 +3,7 @@ package permission
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 
@@ -62,8 +63,9 @@ func (s *Sandbox) exec(path string, argv, env []string) error {
 	if err := ll.LandlockRestrictSelf(fd, flags); err != nil {
 		return fmt.Errorf("landlock_restrict_self: %w", err)
 	}
-	if err := unix.Close(fd); err != nil {
-		return err
+	// The kernel asks at opening only: nothing that is open already goes along.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("close_range: %w", err)
 	}
 	for {
 		if err := unix.Exec(path, argv, env); !errors.Is(err, unix.EINTR) {

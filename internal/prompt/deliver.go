@@ -45,7 +45,7 @@ func (r *runner) failed(err error, answering bool) error {
 	case errors.As(err, &refused) && (refused.Code == CodeNoClaim || !answering):
 		return r.readState(refused.Error(), Gone)
 	case errors.As(err, &refused):
-		r.s.note = refused.Error()
+		r.s.note, r.s.drawn = refused.Error(), false // an Enter that waited is not for this
 		return nil
 	case r.how != nil && !r.s.late:
 		return r.waitEnded(answering)
@@ -66,11 +66,20 @@ func (r *runner) call(f func(context.Context) (bool, error)) (bool, error) {
 	done := make(chan struct{})
 	var ok bool
 	var err error
+	var panicked any
 	go func() {
 		defer close(done)
+		defer func() { panicked = recover() }()
 		ok, err = f(ctx)
 	}()
-	defer func() { cancel(); <-done; r.s.sending = false }()
+	defer func() {
+		cancel()
+		<-done
+		r.s.sending = false
+		if panicked != nil {
+			panic(panicked) // here, where the terminal is brought back on the way out
+		}
+	}()
 	r.s.sending = true
 	for {
 		if loop := r.draw(); loop != nil {

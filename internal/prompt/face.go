@@ -35,7 +35,7 @@ func (r *runner) enterScreen() error {
 	if r.plain {
 		return nil
 	}
-	return r.out(enterScreen + "\r\x1b[J") // what was typed ahead was echoed there
+	return r.out("\r\x1b[J") // what was typed ahead was echoed there
 }
 
 // closeScreen brings the terminal back; bytes that were not used stay for the next card.
@@ -45,9 +45,6 @@ func (r *runner) closeScreen() error {
 	}
 	r.onScreen = false
 	var err error
-	if !r.plain {
-		err = r.out(leaveScreen)
-	}
 	var rest []byte
 	for _, k := range r.queue {
 		rest = append(rest, k.raw...)
@@ -182,7 +179,7 @@ func (r *runner) suspend() error {
 		r.s.note = err.Error()
 	}
 	if !r.plain {
-		if err := r.out(r.paint.below() + leaveScreen); err != nil {
+		if err := r.out(r.paint.below()); err != nil {
 			return err
 		}
 	}

@@ -122,6 +122,7 @@ type fakeDesk struct {
 	remaining time.Duration
 	timed     bool
 	attachErr error
+	onRespond func()
 	respond   func(context.Context, []session.Answer) (bool, error)
 	late      func(context.Context, []session.Answer) (bool, error)
 	reject    func(context.Context, string) (bool, error)
@@ -151,6 +152,9 @@ func (d *fakeDesk) Attach(context.Context) (time.Duration, bool, error) {
 
 func (d *fakeDesk) Respond(ctx context.Context, a []session.Answer) (bool, error) {
 	d.note("respond:" + brief(a))
+	if d.onRespond != nil {
+		d.onRespond()
+	}
 	if d.respond != nil {
 		return d.respond(ctx, a)
 	}

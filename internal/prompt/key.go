@@ -45,6 +45,7 @@ const (
 type key struct {
 	code keyCode
 	text string
+	cut  bool   // a paste of which the rest was dropped
 	raw  []byte // what it was decoded from, to give it back to the next card
 }
 
@@ -55,8 +56,8 @@ const (
 	stringWait = time.Second
 )
 
-// maxPaste bounds what one paste brings in, in bytes; the rest of it is dropped.
-const maxPaste = 1 << 20
+// maxPaste bounds what one paste brings in, in bytes; the rest of it is dropped, and the person told.
+const maxPaste = 256 << 10
 
 var (
 	pasteStart = []byte("\x1b[200~")
@@ -70,6 +71,7 @@ type decoder struct {
 	buf      []byte
 	inPaste  bool
 	pasted   []byte
+	cut      bool // the paste was longer than maxPaste
 	inString bool // within an OSC, DCS, SOS, PM or APC, which is skipped
 }
 
@@ -124,7 +126,7 @@ func (d *decoder) flush() (key, bool) {
 	switch {
 	case d.inPaste:
 		d.take(d.buf)
-		return key{code: keyPaste, text: cleanPaste(d.pasted), raw: raw}, true
+		return key{code: keyPaste, text: cleanPaste(d.pasted), cut: d.cut, raw: raw}, true
 	case !d.inString && len(d.buf) == 1 && d.buf[0] == 0x1b:
 		return key{code: keyEsc, raw: raw}, true
 	}
@@ -144,9 +146,9 @@ func (d *decoder) paste() (key, bool) {
 	if i := bytes.Index(d.buf, pasteEnd); i >= 0 {
 		d.take(d.buf[:i])
 		d.buf = d.buf[i+len(pasteEnd):]
-		k := key{code: keyPaste, text: cleanPaste(d.pasted)}
+		k := key{code: keyPaste, text: cleanPaste(d.pasted), cut: d.cut}
 		k.raw = append(append(append(k.raw, pasteStart...), d.pasted...), pasteEnd...)
-		d.inPaste, d.pasted = false, nil
+		d.inPaste, d.pasted, d.cut = false, nil, false
 		return k, true
 	}
 	// All but a possible beginning of the end mark belongs to the paste.
@@ -163,7 +165,9 @@ func (d *decoder) paste() (key, bool) {
 }
 
 func (d *decoder) take(b []byte) {
-	d.pasted = append(d.pasted, b[:min(len(b), maxPaste-len(d.pasted))]...)
+	n := min(len(b), maxPaste-len(d.pasted))
+	d.pasted = append(d.pasted, b[:n]...)
+	d.cut = d.cut || n < len(b)
 }
 
 // skipString drops bytes to the end of a control string; false while it goes on.

@@ -97,7 +97,7 @@ func TestDecode(t *testing.T) {
 
 func TestAHugePasteIsCutAndItsEndStillFound(t *testing.T) {
 	keys := decodeAll([]byte("\x1b[200~"), bytes.Repeat([]byte("ab\r"), maxPaste), []byte("\x1b[201~\r"))
-	if len(keys) != 2 || keys[1].code != keyEnter || len(keys[0].text) > maxPaste {
+	if len(keys) != 2 || keys[1].code != keyEnter || len(keys[0].text) > maxPaste || !keys[0].cut {
 		t.Fatal(len(keys), len(keys[0].text))
 	}
 }

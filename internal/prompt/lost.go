@@ -75,6 +75,9 @@ func (r *runner) waitEnded(answering bool) error {
 	case EndedAborted:
 		return r.finishAs(result.Result, r.laterLine("the run was cancelled"), true)
 	}
+	if e.Mine {
+		result.Outcome = Closed
+	}
 	return r.finishAs(result.Result, name+"closed"+by, false)
 }
 

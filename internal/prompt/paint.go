@@ -36,13 +36,6 @@ func coloured(lines []line, colour bool) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n"), nil
 }
 
-// Sequences sent when a card comes and when it goes: bracketed paste on and off, colours and
-// cursor as they were.
-const (
-	enterScreen = "\x1b[?2004h\x1b[?25l"
-	leaveScreen = "\x1b[?2004l\x1b[0m\x1b[?25h"
-)
-
 // painter brings frames onto the screen, each over the last, with one write a frame. It moves
 // relative to where it left the cursor; nothing else may write in between. The runner of the
 // card owns it.

@@ -13,6 +13,8 @@ import (
 // The claim has been let go then; the question is none the worse for it.
 var ErrTerminal = errors.New("the terminal cannot be used")
 
+var errBackground = errors.New("the program runs in the background")
+
 // Screen is whoever else writes to the terminal.
 type Screen interface {
 	// Pause returns when nothing is written any more and the cursor is at the start of a line.
@@ -68,9 +70,9 @@ func (p *Prompter) Run(ctx context.Context, card Card, desk Desk) (Result, error
 		return Result{}, errors.New("a card without questions")
 	}
 	if !p.Terminal.Foreground() {
-		return Result{}, fmt.Errorf("%w: the program runs in the background", ErrTerminal)
+		return Result{}, fmt.Errorf("%w: %w", ErrTerminal, errBackground)
 	}
-	return newRunner(ctx, p, card, desk).run()
+	return newRunner(ctx, p, card, desk).run(ctx)
 }
 
 // ending is the error by which a card ends otherwise than by an accepted answer.

@@ -123,7 +123,7 @@ func openTTYSelect() (*TTY, error) {
 // when it stops, and continues it when a line is typed.
 func shell() {
 	signal.Ignore(syscall.SIGTTOU)
-	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd := exec.CommandContext(context.Background(), os.Args[0], os.Args[1:]...)
 	cmd.Env = append(os.Environ(), "PROMPT_TEST_ROLE=asker")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Foreground: true, Ctty: 0}
@@ -149,10 +149,11 @@ func shell() {
 			fmt.Printf("SHELL exited cooked=%v\n", reflect.DeepEqual(before, now))
 			return
 		}
-		fmt.Printf("SHELL stopped cooked=%v\n", reflect.DeepEqual(before, now))
 		_ = term.Restore(0, before) // as shells do
-		_, _ = in.ReadString('\n')
-		_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pid)
+		fmt.Printf("SHELL stopped cooked=%v\n", reflect.DeepEqual(before, now))
+		if typed, _ := in.ReadString('\n'); typed != "bg\n" {
+			_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pid)
+		}
 		_ = syscall.Kill(-pid, syscall.SIGCONT)
 	}
 }
@@ -186,7 +187,7 @@ func startPty(t *testing.T, o ptyOptions) *ptySession {
 	if o.cols == 0 {
 		o.cols = 100
 	}
-	cmd := exec.Command(os.Args[0], o.args...)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], o.args...)
 	cmd.Env = append(os.Environ(), "TERM=xterm", "TMUX=", "VTE_VERSION=", "PROMPT_TEST_ROLE="+o.role, "PROMPT_TEST_LEFT="+o.left.String())
 	cmd.Env = append(cmd.Env, o.env...)
 	f, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 16, Cols: uint16(o.cols)})
@@ -279,9 +280,9 @@ const clean = "err=<nil> cooked=true goroutines=+0"
 
 func TestPtyCountdownTicksAndExpires(t *testing.T) {
 	s := startPty(t, ptyOptions{left: 2500 * time.Millisecond, args: []string{"colours"}})
-	s.until("3s", "Which colour?")
-	s.until("2s")
-	s.until("1s")
+	s.since(0, "  3s")
+	s.since(0, "  2s")
+	s.since(0, "  1s")
 	screen := s.until("RESULT 0 expired \"\" " + clean)
 	if !strings.Contains(screen, "left pending, answer later with: deepseek answer s1 call_1") || strings.Contains(screen, "Which colour?") {
 		t.Fatal(screen)
@@ -349,6 +350,11 @@ func TestPtyCtrlCRestores(t *testing.T) {
 	s.until("Other…")
 	s.send("ab\x03")
 	s.until("RESULT 0 interrupted \"\" " + clean)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if raw := s.raw.String(); !strings.HasSuffix(raw[:strings.Index(raw, "RESULT")], leaveRaw) || !s.vt.CursorVisible() {
+		t.Fatalf("cursor and pastes are not as they were: %q", raw)
+	}
 }
 
 func TestPtySIGTERMMidCardRestores(t *testing.T) {
@@ -383,11 +389,11 @@ func TestPtySIGQUITRestores(t *testing.T) {
 
 func TestPtyCtrlZ(t *testing.T) {
 	t.Run("untouched past its time expires", func(t *testing.T) {
-		s := startPty(t, ptyOptions{role: "shell", left: 1500 * time.Millisecond, args: []string{"colours"}})
+		s := startPty(t, ptyOptions{role: "shell", left: 2500 * time.Millisecond, args: []string{"colours"}})
 		s.until("Other…")
 		s.send("\x1a")
 		s.until("SHELL stopped cooked=true")
-		<-time.After(1600 * time.Millisecond) // the time the card has
+		<-time.After(2600 * time.Millisecond) // the time the card has
 		s.send("fg\r")
 		s.until("RESULT 0 expired \"\" "+clean, "SHELL exited")
 	})
@@ -405,6 +411,14 @@ func TestPtyCtrlZ(t *testing.T) {
 		s.until("mauve!")
 		s.send("\r")
 		s.until(`RESULT 0 answered "c=/mauve!" `+clean, "SHELL exited")
+	})
+	t.Run("going on in the background lets the claim go", func(t *testing.T) {
+		s := startPty(t, ptyOptions{role: "shell", left: time.Minute, args: []string{"colours"}})
+		s.until("Other…")
+		s.send("mauve\x1a")
+		s.until("SHELL stopped cooked=true")
+		s.send("bg\r")
+		s.until("RESULT 0 gone", "the program runs in the background", "cooked=true", "SHELL exited cooked=true")
 	})
 	t.Run("a stop from outside", func(t *testing.T) {
 		s := startPty(t, ptyOptions{role: "shell", left: time.Minute, args: []string{"colours"}})

@@ -616,3 +616,64 @@ func TestTheScreenIsPausedWhileACardIsUp(t *testing.T) {
 		}
 	})
 }
+
+func TestAPanicOfTheDeskComesOutWithTheTerminalBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute)
+		s.desk.onRespond = func() { panic("desk") }
+		s.done = make(chan struct{})
+		var got any
+		go func() {
+			defer close(s.done)
+			defer func() { got = recover() }()
+			_, _ = s.prompt.Run(t.Context(), timedCard(colours), s.desk)
+		}()
+		synctest.Wait()
+		s.press("\r")
+		<-s.done
+		if got != "desk" || s.term.started {
+			t.Fatal(got, s.term.started)
+		}
+	})
+}
+
+func TestKeysTypedWhileSendingWaitAndTheirEnterIsDroppedByARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Minute)
+		calls, answer := 0, make(chan struct{})
+		s.desk.respond = func(context.Context, []session.Answer) (bool, error) {
+			if calls++; calls > 1 {
+				return true, nil
+			}
+			<-answer
+			return false, &Refused{Code: "BAD_ANSWER", Message: "no such label"}
+		}
+		s.start(timedCard(colours))
+		s.press("mauve\r", "!\r")
+		close(answer)
+		synctest.Wait()
+		s.sees("mauve!", "no countdown")
+		s.press("\r")
+		s.ends(Answered)
+		s.told("respond:c=/mauve respond:c=/mauve! detach")
+	})
+}
+
+func TestALostClaimIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, time.Second)
+		calls := 0
+		s.desk.reject = func(context.Context, string) (bool, error) {
+			if calls++; calls == 1 {
+				return false, &Refused{Code: CodeNoClaim, Message: "the claim was lost"}
+			}
+			return true, nil
+		}
+		s.desk.state = func(context.Context) (string, error) { return StateOpen, nil }
+		s.start(timedCard(colours))
+		s.ends(Expired)
+		if got := s.desk.said(); got != "attach reject:ASK_TIMED_OUT state attach reject:ASK_TIMED_OUT detach" {
+			t.Fatal(got)
+		}
+	})
+}

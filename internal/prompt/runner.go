@@ -17,7 +17,7 @@ const detachWait = 2 * time.Second
 // runner is one card being run, by one goroutine: Run's. It is a survey.Prompt.
 type runner struct {
 	p    *Prompter
-	ctx  context.Context
+	ctx  context.Context // Run's, which ends the card
 	card Card
 	desk Desk
 
@@ -54,7 +54,7 @@ func newRunner(ctx context.Context, p *Prompter, card Card, desk Desk) *runner {
 }
 
 // run brackets the card: turn, claim, terminal, and back in the opposite order.
-func (r *runner) run() (res Result, err error) {
+func (r *runner) run(ctx context.Context) (res Result, err error) {
 	defer func() { // last, with nothing of ours left
 		if r.raise != nil {
 			err = errors.Join(err, r.p.Terminal.Raise(r.raise))
@@ -70,9 +70,9 @@ func (r *runner) run() (res Result, err error) {
 			r.s.restore(d)
 		}
 	}
-	defer r.detach()
+	defer detach(ctx, r.desk)
 	if !r.card.Continued {
-		if err := r.attach(r.ctx); errors.Is(err, ErrGone) {
+		if err := r.attach(ctx); errors.Is(err, ErrGone) {
 			return r.gone(), nil
 		} else if err != nil {
 			return Result{}, fmt.Errorf("claim the question: %w", err)
@@ -155,8 +155,8 @@ func (r *runner) claim(remaining time.Duration, timed bool) {
 
 // detach lets the claim go. That it could not is no news: the host drops a claim with its
 // connection.
-func (r *runner) detach() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), detachWait)
+func detach(ctx context.Context, desk Desk) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), detachWait)
 	defer cancel()
-	_ = r.desk.Detach(ctx)
+	_ = desk.Detach(ctx)
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -296,6 +297,9 @@ func (s *cardState) typed(k key) {
 		it.row = len(q.Options)
 	}
 	it.texts[it.row].insert(k.text)
+	if k.cut {
+		s.note = fmt.Sprintf("the paste was longer than %d KB, the rest of it was dropped", maxPaste>>10)
+	}
 	s.freeze()
 }
 

@@ -22,7 +22,7 @@ import (
 //     returns when the goroutine is gone and the modes are back.
 //   - A byte that was read and not used is kept for the next card. Nothing typed is
 //     ever flushed away, neither by the change of mode nor at the end.
-//   - The modes are restored on every way out: Stop, Suspend, and Restore, which
+//   - The modes, the cursor and the bracketing of pastes are restored on every way out: Stop, Suspend, and Restore, which
 //     anyone may call at any time. Termination signals are the caller's, who ends
 //     the card's context; SIGQUIT, which would end the process on the spot, is taken
 //     here, and raised again when the modes are back.
@@ -32,6 +32,13 @@ import (
 //     process then stops as it is, shells set their own modes, and SIGCONT brings the
 //     card's back.
 //   - Nothing is ever asked of the terminal: no cursor position, no colours.
+
+// Sequences that go with the raw mode: pastes come in brackets; and all that a card may have
+// left set is set back.
+const (
+	enterRaw = "\x1b[?2004h"
+	leaveRaw = "\x1b[?2004l\x1b[?7h\x1b[0m\x1b[?25h"
+)
 
 // Terminal is what a card needs. One card at a time calls it, from one goroutine.
 type Terminal interface {
@@ -49,9 +56,11 @@ type Terminal interface {
 	Size() (cols, rows int)
 	// Signals yields SIGWINCH, SIGCONT and SIGQUIT while started.
 	Signals() <-chan os.Signal
-	// Suspend stops the process and its group, as Ctrl+Z does, and returns when it goes on.
+	// Suspend stops the process and its group, as Ctrl+Z does, and returns when it goes on, as
+	// Resume does.
 	Suspend() error
-	// Resume takes the modes again after somebody else changed them.
+	// Resume takes the terminal again after the process was stopped. It fails if the process
+	// goes on in the background.
 	Resume() error
 	// Raise sends the process a signal as if nobody here had listened to it.
 	Raise(os.Signal) error
@@ -133,14 +142,19 @@ func (t *TTY) makeRaw() error {
 	if t.cooked == nil {
 		t.cooked = old
 	}
-	return nil
+	_, err = t.in.Write([]byte(enterRaw))
+	return err
 }
 
-// Restore brings the modes back, if they were changed. Safe from any goroutine, more than once.
+// Restore brings the modes back, if they were changed and are still this process's. Safe from any goroutine, more than once.
 func (t *TTY) Restore() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cooked == nil {
+		return nil
+	}
+	if !t.Foreground() { // the modes are somebody else's now; setting them would stop the process
+		t.cooked = nil
 		return nil
 	}
 	err := term.Restore(t.fd, t.cooked)
@@ -148,6 +162,7 @@ func (t *TTY) Restore() error {
 		return fmt.Errorf("restore the terminal: %w", err)
 	}
 	t.cooked = nil
+	_, _ = t.in.Write([]byte(leaveRaw)) // a terminal that takes no bytes shows nothing either
 	return nil
 }
 
@@ -270,22 +285,25 @@ func (t *TTY) Suspend() error {
 		select {
 		case <-goesOn:
 			timer.Stop()
-			return t.Start(t.raw)
+			return t.Resume()
 		case <-timer.C:
 		}
 	}
-	return t.Start(t.raw)
+	return t.Resume()
 }
 
 // Resume implements Terminal.
 func (t *TTY) Resume() error {
-	if !t.raw {
-		return nil
+	if !t.Foreground() {
+		return errBackground
 	}
-	if err := t.Restore(); err != nil { // so that what is remembered stays the cooked state
-		return err
+	if t.stop != nil { // stopped from outside: what is remembered stays the cooked state
+		if err := t.Restore(); err != nil || !t.raw {
+			return err
+		}
+		return t.makeRaw()
 	}
-	return t.makeRaw()
+	return t.Start(t.raw)
 }
 
 // Raise implements Terminal. It is called on a stopped terminal.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -127,7 +128,7 @@ func TestALastLineWithoutItsEndCountsOnStdio(t *testing.T) {
 	for {
 		line, ok, err := l.take()
 		if !ok {
-			if err != io.EOF {
+			if !errors.Is(err, io.EOF) {
 				t.Error(err)
 			}
 			break
@@ -173,7 +174,7 @@ func TestSilenceReleasesClaimsAfter15Seconds(t *testing.T) {
 		if d := time.Since(began); d != 15*time.Second || w.held() != 0 {
 			t.Errorf("ended after %v with %d claims", d, w.held())
 		}
-		if _, err := in.ReadByte(); err != io.EOF {
+		if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
 			t.Errorf("the connection is %v", err)
 		}
 	})
@@ -184,7 +185,7 @@ func TestAClientThatPingsKeepsItsClaim(t *testing.T) {
 		h := newHost()
 		w := h.open("c1", question.KindQuestion, time.Hour)
 		conn, done := pipe(h, socketLimits)
-		c := newClient(conn)
+		c := newClient(t.Context(), conn)
 		if _, _, err := c.Desk("c1").Attach(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +209,7 @@ func TestAClientIsNotSilentWhileItsRequestIsInHand(t *testing.T) {
 		h := newHost()
 		h.hold = make(chan struct{})
 		conn, done := pipe(h, socketLimits)
-		c := newClient(conn)
+		c := newClient(t.Context(), conn)
 		go func() { time.Sleep(2 * time.Minute); close(h.hold) }()
 		if id, err := c.Prompt(context.Background(), text("a")); err != nil || id != "m-a" {
 			t.Errorf("prompt: %q %v", id, err)
@@ -269,7 +270,7 @@ func TestADroppedClientThatReadsAgainIsToldWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // it is being written
-		if err := o.pushWait(t.Context(), []byte("x")); err != errTooSlow {
+		if err := o.pushWait(t.Context(), []byte("x")); !errors.Is(err, errTooSlow) {
 			t.Fatalf("got %v", err)
 		}
 		all, err := io.ReadAll(r)
@@ -279,7 +280,7 @@ func TestADroppedClientThatReadsAgainIsToldWhy(t *testing.T) {
 		if s := string(all); !strings.HasPrefix(s, "0123456789\n{") || !strings.Contains(s, CodeClientTooSlow) {
 			t.Errorf("it read %q", s)
 		}
-		if err := o.push([]byte("x")); err != errTooSlow {
+		if err := o.push([]byte("x")); !errors.Is(err, errTooSlow) {
 			t.Errorf("push: %v", err)
 		}
 	})
@@ -289,12 +290,13 @@ func TestADroppedClientThatReadsAgainIsToldWhy(t *testing.T) {
 func TestASlowReaderGetsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := net.Pipe()
-		o := newOutbox(limits{queue: 100, stall: 15 * time.Second}, nil)
+		o := newOutbox(limits{queue: 200 << 10, stall: 15 * time.Second}, nil)
 		go func() { _ = o.run(w); _ = w.Close() }()
 		go func() {
 			for i := range 50 {
-				if err := o.pushWait(t.Context(), fmt.Appendf(nil, "%050d", i)); err != nil {
+				if err := o.pushWait(t.Context(), fmt.Appendf(nil, "%050000d", i)); err != nil {
 					t.Error(err)
+					return
 				}
 			}
 			o.finish()
@@ -302,8 +304,8 @@ func TestASlowReaderGetsEverything(t *testing.T) {
 		in := bufio.NewScanner(r)
 		n := 0
 		for in.Scan() {
-			if want := fmt.Sprintf("%050d", n); in.Text() != want {
-				t.Fatalf("got %s, want %s", in.Text(), want)
+			if want := fmt.Sprintf("%050000d", n); in.Text() != want {
+				t.Fatalf("line %d is %.100s", n, in.Text())
 			}
 			n++
 			time.Sleep(10 * time.Second)

@@ -56,7 +56,7 @@ func Dial(ctx context.Context, path string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDelivered, err)
 	}
-	c := newClient(conn)
+	c := newClient(ctx, conn)
 	if err := c.Ping(ctx); err != nil {
 		closing := c.Close()
 		var refused *Error
@@ -90,8 +90,9 @@ func Probe(ctx context.Context, path string) bool {
 	return true
 }
 
-func newClient(conn net.Conn) *Client {
-	ctx, cancel := context.WithCancel(context.Background())
+// newClient serves a connection. It outlives ctx.
+func newClient(ctx context.Context, conn net.Conn) *Client {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Client{
 		conn: conn, writing: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{}),
 		pending: map[int64]chan answer{}, desks: map[string]*Desk{},

@@ -108,7 +108,9 @@ func (c *conn) serve(ctx context.Context, host Host, info ServerInfo, leaving fu
 	srv := jrpc2.NewServer(assigner{s, ch}, &jrpc2.ServerOptions{
 		Concurrency: 1, DisableBuiltin: true, NewContext: func() context.Context { return ctx },
 	})
-	srv.Start(ch).Wait()
+	if err := srv.Start(ch).Wait(); err != nil {
+		c.log.Debug("serve a client", "error", err)
+	}
 
 	// The input is over and all of it is answered.
 	flush, cancel := context.WithTimeout(ctx, c.lim.flush)

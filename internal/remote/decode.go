@@ -38,7 +38,7 @@ func invalid(path, format string, args ...any) *Error {
 func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
 	raw = bytes.TrimSpace(raw)
 	got := kindOfJSON(raw)
-	want := ""
+	var want string
 	switch t.Kind() {
 	case reflect.Pointer:
 		if got == "null" {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -37,7 +38,7 @@ func Dir(getenv func(string) string) (string, error) {
 	if run := getenv("XDG_RUNTIME_DIR"); run != "" {
 		candidates = append(candidates, filepath.Join(run, "deepseek"))
 	}
-	candidates = append(candidates, filepath.Join(temp, "deepseek-"+strconv.Itoa(os.Getuid())))
+	candidates = append(candidates, filepath.Join(temp, "deepseek-"+strconv.Itoa(os.Geteuid())))
 	var reasons []error
 	for _, dir := range candidates {
 		err := private(dir)
@@ -49,7 +50,10 @@ func Dir(getenv func(string) string) (string, error) {
 	for _, parent := range []string{temp, "/tmp"} {
 		dir, err := os.MkdirTemp(parent, freshPrefix)
 		if err == nil {
-			if err = private(dir); err == nil {
+			if err = os.Chmod(dir, 0o700); err == nil { // whatever the umask took
+				err = private(dir)
+			}
+			if err == nil {
 				return dir, nil
 			}
 			err = errors.Join(err, os.Remove(dir))
@@ -87,7 +91,7 @@ func private(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s: not a folder, or a link to one", dir)
 	}
-	if owner(info) != os.Getuid() {
+	if owner(info) != os.Geteuid() {
 		return fmt.Errorf("%s: belongs to another user", dir)
 	}
 	if info.Mode().Perm() != 0o700 {
@@ -105,7 +109,7 @@ func guarded(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("%s: not a folder", dir)
 	}
-	if o := owner(info); o != os.Getuid() && o != 0 {
+	if o := owner(info); o != os.Geteuid() && o != 0 {
 		return fmt.Errorf("%s: belongs to another user", dir)
 	}
 	if info.Mode().Perm()&0o022 != 0 && info.Mode()&fs.ModeSticky == 0 {
@@ -131,6 +135,7 @@ func newSocketPath(dir string) string {
 // sweep removes the sockets of owners that were killed. One that was made
 // within the last minute is left alone: its owner may not listen yet.
 func sweep(dir string, now time.Time) {
+	dialer := net.Dialer{Timeout: time.Second}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return // what cannot be listed cannot be tidied; listening will say why
@@ -141,7 +146,7 @@ func sweep(dir string, now time.Time) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		c, err := net.DialTimeout("unix", path, time.Second)
+		c, err := dialer.DialContext(context.Background(), "unix", path)
 		if err == nil {
 			_ = c.Close() // an owner lives there
 			continue

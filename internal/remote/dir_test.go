@@ -28,7 +28,7 @@ func base(t *testing.T) string {
 }
 
 func TestDirTakesTheFirstFolderThatIsSafe(t *testing.T) {
-	own := "deepseek-" + strconv.Itoa(os.Getuid())
+	own := "deepseek-" + strconv.Itoa(os.Geteuid())
 	for _, tt := range []struct {
 		name    string
 		prepare func(t *testing.T, run, temp string)

@@ -321,7 +321,7 @@ func (o *served) dial(t *testing.T) *Client {
 // raw is a connection without a client of ours.
 func (o *served) raw(t *testing.T) *net.UnixConn {
 	t.Helper()
-	c, err := net.Dial("unix", o.l.Path())
+	c, err := new(net.Dialer).DialContext(testContext(t), "unix", o.l.Path())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,10 +115,16 @@ func (l *Listener) accept(ctx context.Context, host Host, o Options) error {
 func (l *Listener) take(ctx context.Context, sock *net.UnixConn, host Host, o Options) {
 	c := newConn(sock, func() bool { return hungUp(sock) }, l.lim, o.Log)
 	l.mu.Lock()
-	full := len(l.conns) >= maxClients
-	if l.closed || full {
+	var no *Error
+	switch {
+	case l.closed:
+		no = refuse(CodeOwnerLeaving, "the owner of this session is leaving")
+	case len(l.conns) >= maxClients:
+		no = refuse(CodeTooManyClients, "%d clients are connected already", maxClients)
+	}
+	if no != nil {
 		l.mu.Unlock()
-		c.refuse(refuse(CodeTooManyClients, "%d clients are connected already", maxClients))
+		c.refuse(no)
 		return
 	}
 	l.conns[c] = struct{}{}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"sync"
 	"time"
 
@@ -28,6 +27,7 @@ type outbox struct {
 
 	mu    sync.Mutex
 	lines [][]byte // with their ends
+	begun bool     // the first of lines is the rest of one
 	size  int      // bytes in lines and in the write in progress
 	ended bool     // nothing may be queued any more; run ends when lines is empty
 	drop  error    // why the client was dropped
@@ -151,11 +151,16 @@ func (o *outbox) dropFor(reason error) {
 		return
 	}
 	o.drop, o.ended = reason, true
-	for _, l := range o.lines {
+	keep := 0
+	if o.begun {
+		keep = 1
+	}
+	for _, l := range o.lines[keep:] {
 		o.size -= len(l)
 	}
-	o.lines = [][]byte{append(errorLine(wire(reason)), '\n')}
-	o.size += len(o.lines[0])
+	last := append(errorLine(wire(reason)), '\n')
+	o.lines = append(o.lines[:keep:keep], last)
+	o.size += len(last)
 	o.freed()
 	signal(o.wake)
 	o.mu.Unlock()
@@ -181,21 +186,23 @@ func (o *outbox) freed() {
 
 // run writes what is queued until finish, a drop or a failed write, which it returns.
 func (o *outbox) run(w io.Writer) error {
+	var buf []byte
 	for {
 		o.mu.Lock()
-		batch, size := o.batch()
+		chunk := o.chunk(buf[:0])
 		ended := o.ended
 		o.mu.Unlock()
-		if len(batch) == 0 {
+		if len(chunk) == 0 {
 			if ended {
 				return nil
 			}
 			<-o.wake
 			continue
 		}
-		_, err := batch.WriteTo(w)
+		_, err := w.Write(chunk)
+		buf = chunk
 		o.mu.Lock()
-		o.size -= size
+		o.size -= len(chunk)
 		if err != nil {
 			o.ended, o.lines, o.size = true, nil, 0
 		}
@@ -207,16 +214,22 @@ func (o *outbox) run(w io.Writer) error {
 	}
 }
 
-// batch takes up to a megabyte of lines. The caller holds mu.
-func (o *outbox) batch() (net.Buffers, int) {
-	n, size := 0, 0
-	for n < len(o.lines) && (n == 0 || size+len(o.lines[n]) <= 1<<20) {
-		size += len(o.lines[n])
-		n++
+// chunk takes what one write is to hold: little enough that a client which
+// reads slowly shows that it does. The caller holds mu.
+func (o *outbox) chunk(buf []byte) []byte {
+	const most = 32 << 10
+	for len(o.lines) > 0 && len(buf) < most {
+		line := o.lines[0]
+		n := min(len(line), most-len(buf))
+		buf = append(buf, line[:n]...)
+		if o.begun = n < len(line); o.begun {
+			o.lines[0] = line[n:]
+		} else {
+			o.lines[0] = nil
+			o.lines = o.lines[1:]
+		}
 	}
-	batch := net.Buffers(o.lines[:n:n])
-	o.lines = o.lines[n:]
-	return batch, size
+	return buf
 }
 
 // notification is a line that answers nothing.

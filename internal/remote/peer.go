@@ -38,7 +38,7 @@ func admit(conn *net.UnixConn) error {
 		return untold(err)
 	}
 	defer p.close()
-	if p.uid != os.Getuid() {
+	if p.uid != os.Geteuid() {
 		return refuse(CodeOtherUser, "this session belongs to another user")
 	}
 	self := os.Getpid()

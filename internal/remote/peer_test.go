@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 func again(role, socket string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0])
+	cmd := exec.CommandContext(context.Background(), os.Args[0])
 	cmd.Env = append(os.Environ(), roleEnv+"="+role, socketEnv+"="+socket, fmt.Sprint("REMOTE_TEST_PARENT=", os.Getpid()))
 	cmd.Stderr = os.Stderr
 	return cmd

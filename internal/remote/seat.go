@@ -206,7 +206,7 @@ func (s *seat) read(ctx context.Context, p *ReadParams) (any, error) {
 	}
 	if !page.More {
 		s.unsubscribe()
-		s.afterAnswer(func() { s.subscribe(page.NextSeq) })
+		s.afterAnswer(func() { s.subscribe(ctx, page.NextSeq) })
 	}
 	if page.Events == nil {
 		page.Events = []rawEvent{}

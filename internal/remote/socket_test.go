@@ -298,6 +298,10 @@ func TestSubscriberGetsEveryEventOnce(t *testing.T) {
 		}
 		next++
 	}
+	// A client that lists the questions now is served after the subscription began.
+	if _, err := c.Questions(ctx); err != nil {
+		t.Fatal(err)
+	}
 	o.log("user/message", session.NewUserMessage("m", `{"answers":[{"id":"q","selected":["a"]}]}`,
 		session.Source{Kind: session.SourceQuestionReply, CallID: "late"}))
 	o.happen(question.Event{Type: question.Opened, Card: question.Card{CallID: "c1", Kind: question.KindQuestion, Timed: true, Questions: []session.Question{{ID: "q"}}}})

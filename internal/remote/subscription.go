@@ -26,9 +26,10 @@ type subscription struct {
 	status string // the last that was told
 }
 
-// subscribe begins to tell what happens from a seq on.
-func (s *seat) subscribe(from int64) {
-	ctx, cancel := context.WithCancel(context.Background())
+// subscribe begins to tell what happens from a seq on, until unsubscribe. It
+// outlives ctx, which is that of the request which asked for it.
+func (s *seat) subscribe(ctx context.Context, from int64) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	sub := &subscription{seat: s, cancel: cancel, done: make(chan struct{}), next: from}
 	// A wait that opens from here on is told; one that is open already is for
 	// questions/list, so a client that lists after it has read misses none.
@@ -107,25 +108,31 @@ func (sub *subscription) reply(ctx context.Context, raw rawEvent) error {
 	if !bytes.Contains(raw, []byte(session.SourceQuestionReply)) {
 		return nil
 	}
-	e, err := session.ParseEvent(raw)
-	if err != nil || e.Type != session.TypeUserMessage {
-		return nil // a splice, or somebody's text that holds the word
+	var e struct {
+		Type string              `json:"type"`
+		Data session.UserMessage `json:"data"`
 	}
-	var m session.UserMessage
-	if json.Unmarshal(e.Data, &m) != nil || m.Source.Kind != session.SourceQuestionReply {
+	// A splice, or somebody's text that holds the word, is no reply.
+	if json.Unmarshal(raw, &e) != nil || e.Type != session.TypeUserMessage || e.Data.Source.Kind != session.SourceQuestionReply {
 		return nil
 	}
-	var text struct {
-		Answers []session.Answer `json:"answers"`
-	}
-	if json.Unmarshal([]byte(session.TextOf(m.Content)), &text) != nil {
-		text.Answers = nil // unreadable: settled with an empty batch
-	}
-	line, err := notification(NoteSettled, SettledNote{sub.seat.id, m.Source.CallID, orEmpty(text.Answers)})
+	m := e.Data
+	line, err := notification(NoteSettled, SettledNote{sub.seat.id, m.Source.CallID, lateAnswers(session.TextOf(m.Content))})
 	if err != nil {
 		return err
 	}
 	return sub.seat.out.pushWait(ctx, line)
+}
+
+// lateAnswers reads the text of a reply. What cannot be read settles with an empty batch.
+func lateAnswers(text string) []session.Answer {
+	var v struct {
+		Answers []session.Answer `json:"answers"`
+	}
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return []session.Answer{}
+	}
+	return orEmpty(v.Answers)
 }
 
 // catchUp tells what is on disk and was not told, and the status that goes with

@@ -81,7 +81,7 @@ func (c *Client) lost(method string, kind error) error {
 	defer c.mu.Unlock()
 	if r := c.reason; r != nil {
 		switch r.Code {
-		case CodeCallerIsTool, CodeOtherUser, CodeTooManyClients:
+		case CodeCallerIsTool, CodeOtherUser, CodeTooManyClients, CodeOwnerLeaving:
 			return r
 		}
 		return fmt.Errorf("%s: %w: %w", method, kind, r)

@@ -22,6 +22,7 @@ func (m *memSpill) Create(hint string) (SpillFile, error) {
 	}
 	return m, nil
 }
+
 func (m *memSpill) Write(p []byte) (int, error) {
 	if m.fail != nil {
 		return 0, m.fail

@@ -32,10 +32,10 @@ func (e Env) editTool() tool.Tool {
 }
 
 func (e Env) edit(ctx context.Context, call tool.Call, in editArgs) tool.Result {
-	switch {
-	case in.OldString == "":
+	switch in.OldString {
+	case "":
 		return tool.Errorf(tool.CodeInvalidArguments, "old_string is empty; to make a file or replace all of it use write")
-	case in.OldString == in.NewString:
+	case in.NewString:
 		return tool.Errorf(tool.CodeInvalidArguments, "old_string and new_string are the same; nothing would change")
 	}
 	p, err := e.resolve(in.FilePath)
@@ -52,8 +52,10 @@ func (e Env) edit(ctx context.Context, call tool.Call, in editArgs) tool.Result 
 	content, lines, err := replaced(old.content, in)
 	var refused coded
 	if errors.As(err, &refused) {
-		refused.text = p.shown + ": " + refused.text
-		return result(refused, false)
+		return tool.Errorf(refused.code, "%s: %s", p.shown, refused.text)
+	}
+	if err != nil {
+		return result(err, false)
 	}
 	done := fmt.Sprintf("Edited %s at line %s.", p.shown, numbers(lines))
 	if len(lines) > 1 {

@@ -66,7 +66,8 @@ func withoutNumbers(s string) (string, bool) {
 }
 
 func lineAt(text, part string) int {
-	return 1 + strings.Count(text[:strings.Index(text, part)], "\n")
+	before, _, _ := strings.Cut(text, part)
+	return 1 + strings.Count(before, "\n")
 }
 
 // squeeze makes all runs of white space alike and drops those at the ends.

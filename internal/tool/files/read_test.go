@@ -64,7 +64,7 @@ func TestReadRefuses(t *testing.T) {
 	if err := syscall.Mkfifo(b.path("fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("unix", b.path("sock"))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", b.path("sock"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -260,6 +260,40 @@ func TestAFileOfSeveralNamesIsWrittenInPlace(t *testing.T) {
 	}
 }
 
+func TestAFileInAFolderThatTakesNoOthersIsWrittenInPlace(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root writes everywhere")
+	}
+	b := newBox(t)
+	b.put("d/f", "one")
+	want(t, b.read("d/f"), "")
+	if err := os.Chmod(b.path("d"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(b.path("d"), 0o755) //nolint:errcheck // for the clean-up
+	want(t, b.call("write", writeArgs{"d/f", "two"}), "")
+	want(t, b.call("write", writeArgs{"d/new", "two"}), CodeIO, "d/new: permission denied")
+	if b.get("d/f") != "two" {
+		t.Fatal("not written")
+	}
+}
+
+func TestAFailedWriteInPlaceIsTold(t *testing.T) {
+	b := newBox(t)
+	b.put("f", "one")
+	f, err := os.Open(b.path("f")) // for reading: writing fails
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	if err := fill(f, []byte("two")); err == nil {
+		t.Fatal("no error")
+	}
+	if b.get("f") != "one" {
+		t.Fatal("changed")
+	}
+}
+
 func TestInPlaceLooksAgain(t *testing.T) {
 	b := newBox(t)
 	b.put("f", "one")

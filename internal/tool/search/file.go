@@ -50,7 +50,7 @@ func (m *matcher) search(ctx context.Context, s *scratch, path string) (found, e
 		if ctx.Err() != nil {
 			return f, ctx.Err()
 		}
-		eof := false
+		var eof bool
 		if filled, eof, err = fill(fd, s.buf, filled); err != nil {
 			return f, err
 		}

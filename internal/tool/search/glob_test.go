@@ -127,7 +127,7 @@ func TestIgnoreFiles(t *testing.T) {
 		{"two stars after", map[string]string{".gitignore": "a/**\n", "a/x": "", "a/b/c": "", "y": ""}, "", "y"},
 		{"classes and question marks", map[string]string{".gitignore": "[ab]?\n", "a1": "", "b2": "", "c3": ""}, "", "c3"},
 		{"braces are letters", map[string]string{".gitignore": "{a,b}\n*{x}*\n", "a": "", "{a,b}": "", "1{x}2": ""}, "", "a"},
-		{"comments, blanks, escapes", map[string]string{".gitignore": "# no\n\n\\#x\n\\!y\nz\\ \nw  \n", "#x": "", "!y": "", "z ": "", "w": "", "no": ""}, "", "no"},
+		{"comments, blanks, escapes", map[string]string{".gitignore": "# no\n\n\\#x\n\\!y\nz\\ z\nw  \n", "#x": "", "!y": "", "z z": "", "w": "", "no": ""}, "", "no"},
 		{"CRLF", map[string]string{".gitignore": "x\r\ny/\r\n", "x": "", "y/a": "", "z": ""}, "", "z"},
 		{"from a folder below", map[string]string{".git/": "", ".gitignore": "*.log\n/a/b/x\nx2\n", "a/b/x": "", "a/b/x.log": "", "a/b/y": "", "a/b/x2/q": ""}, "a/b", "a/b/y"},
 		{"the exclude file", map[string]string{".git/info/exclude": "x\n", "x": "", "a/x": "", "y": ""}, "", "y"},

@@ -184,8 +184,17 @@ func TestSearchesMayOverlap(t *testing.T) {
 // The short cuts must find what the expression finds line by line.
 func FuzzMatcher(f *testing.F) {
 	for _, s := range [][2]string{
-		{"foo", "a foo\nbar\r\nfoo\n"}, {"(?i)kelvin|mass", "\u212aelvin\nMAſS\n"}, {`\s+x`, "a\n x\n\nx"}, {`^$`, "\n\r\n\n"},
-		{`a[^b]*c`, "a\nc\nabc\nadc"}, {`(foo|fab)+z?`, "fab\nfo\nfoofab"}, {`\Aa|b\z`, "a\nb\nab\n"}, {`.$`, "x\r\ny"}, {``, "a\n\nb"}, {`\bx\b`, "x\n xx\n"}, {`$`, "a\nb"},
+		{"foo", "a foo\nbar\r\nfoo\n"},
+		{"(?i)kelvin|mass", "\u212aelvin\nMAſS\n"},
+		{`\s+x`, "a\n x\n\nx"},
+		{`^$`, "\n\r\n\n"},
+		{`a[^b]*c`, "a\nc\nabc\nadc"},
+		{`(foo|fab)+z?`, "fab\nfo\nfoofab"},
+		{`\Aa|b\z`, "a\nb\nab\n"},
+		{`.$`, "x\r\ny"},
+		{``, "a\n\nb"},
+		{`\bx\b`, "x\n xx\n"},
+		{`$`, "a\nb"},
 	} {
 		f.Add(s[0], []byte(s[1]))
 	}

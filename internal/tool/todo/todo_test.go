@@ -25,8 +25,10 @@ func TestTodoWrite(t *testing.T) {
 		args, code, want string
 		fail             error
 	}{
-		{`{"todos":[{"content":"a","status":"completed"},{"content":" b\nc ","status":"in_progress"},{"content":"d","status":"pending"}]}`, "",
-			"1 of 3 completed, 1 in progress\n[x] a\n[~] b c\n[ ] d", nil},
+		{
+			`{"todos":[{"content":"a","status":"completed"},{"content":" b\nc ","status":"in_progress"},{"content":"d","status":"pending"}]}`, "",
+			"1 of 3 completed, 1 in progress\n[x] a\n[~] b c\n[ ] d", nil,
+		},
 		{`{"todos":[]}`, "", "The list is empty.", nil},
 		{`{"todos":[{"content":" ","status":"pending"}]}`, tool.CodeInvalidArguments, "todos[0].content is blank", nil},
 		{`{"todos":[{"content":"a","status":"done"}]}`, tool.CodeInvalidArguments, `todos[0].status: must be one of "pending", "in_progress", "completed"; the value is "done"`, nil},

@@ -1,0 +1,399 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"deepseek/internal/config"
+	"deepseek/internal/engine"
+	"deepseek/internal/logstore"
+	"deepseek/internal/prompt"
+	"deepseek/internal/question"
+	"deepseek/internal/remote"
+	"deepseek/internal/session"
+)
+
+type answerOptions struct {
+	session  string
+	callID   string
+	flags    batchFlags
+	withdraw bool
+	queue    bool
+	settings map[string]string
+}
+
+func newAnswer(a *App, run func(context.Context, *App, answerOptions) error) *cobra.Command {
+	var o answerOptions
+	cmd := &cobra.Command{
+		Use:   "answer SESSION [CALLID]",
+		Short: "Answer a question, now or late",
+		Long: "Answer a question of a session: in this terminal, or by flags.\n" +
+			"A live run is told at once. A session that nobody runs is run on with the answer, and the result is printed.",
+		Example: `  deepseek answer last
+  deepseek answer last call_7 --select port=9090`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 0:
+				return usagef("deepseek answer needs SESSION\nsee deepseek answer --help")
+			case len(args) > 2:
+				return usagef("deepseek answer does not take %q\nsee deepseek answer --help", cut(args[2]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.session = args[0]
+			if len(args) > 1 {
+				o.callID = args[1]
+			}
+			if o.withdraw && (o.flags.given() || o.queue) {
+				return usagef("--withdraw takes an answer back and gives none\nleave the other flags out")
+			}
+			if len(args) > 1 && args[1] == "" {
+				return usagef("the call id is empty\nleave it out where just one question waits")
+			}
+			o.settings = given(cmd.Flags())
+			return run(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.flags.selects, "select", nil, "take an option: `ID=LABEL`; several times for several")
+	f.StringArrayVar(&o.flags.customs, "custom", nil, "answer in words: `ID=TEXT`")
+	f.StringArrayVar(&o.flags.skips, "skip", nil, "skip the question with the `ID`")
+	f.StringVar(&o.flags.file, "json", "", "read {\"answers\":[…]} from a `file`, or - for stdin")
+	f.BoolVar(&o.withdraw, "withdraw", false, "take back a late answer that is still queued")
+	f.BoolVar(&o.queue, "queue", false, "do not run a session that nobody runs: only queue the answer")
+	addSettings(cmd, runSettings...)
+	return cmd
+}
+
+func runAnswer(ctx context.Context, a *App, o answerOptions) error {
+	cfg, err := a.Load(o.settings, true)
+	if err != nil {
+		return err
+	}
+	if err := a.NotFromTool("answer"); err != nil {
+		return err
+	}
+	if !o.flags.given() && !o.withdraw && !a.canPrompt() {
+		return usagef("there is no terminal to ask in\nanswer with --select ID=LABEL, --custom ID=TEXT, --skip ID, or --json FILE")
+	}
+	if err := a.checkAnswerer(cfg.Answerer); err != nil {
+		return err
+	}
+	fromFile, err := o.flags.read(ctx, a)
+	if err != nil {
+		return err
+	}
+	t, err := a.target(cfg, o.session)
+	if err != nil {
+		return err
+	}
+	ctx, signals := Watch(ctx, a.Exit)
+	defer signals.Stop()
+	x := &answering{app: a, cfg: cfg, o: o, t: t, fromFile: fromFile, signals: signals}
+	if o.withdraw {
+		return a.reach(ctx, cfg, t, x.withdrawLive, x.withdrawDead)
+	}
+	return a.reach(ctx, cfg, t, x.live, x.dead)
+}
+
+// answering is one `answer` at work.
+type answering struct {
+	app      *App
+	cfg      *config.Config
+	o        answerOptions
+	t        target
+	fromFile []session.Answer
+	signals  *Signals
+	asked    []session.Answer // what a person answered, nil before
+}
+
+// fromList is what may be answered of a list of questions. Approvals and plan
+// reviews stand in it where the owner lets others answer them.
+func fromList(list remote.QuestionList) (open []answerable, settled []string) {
+	for _, q := range list.Active {
+		open = append(open, answerable{callID: q.CallID, state: q.State, queued: q.Queued, tracked: true, questions: q.Questions})
+	}
+	for _, w := range list.Waits {
+		open = append(open, answerable{callID: w.CallID, state: string(session.QuestionOpen), questions: w.Questions})
+	}
+	for _, q := range list.Settled {
+		settled = append(settled, q.CallID)
+	}
+	return open, settled
+}
+
+// batch is the answers by flags, nil where a person is to be asked.
+func (x *answering) batch(q answerable) (batch []session.Answer, err error) {
+	switch {
+	case x.asked != nil:
+		batch = x.asked
+	case !x.o.flags.given():
+		return nil, nil
+	default:
+		if batch, err = x.o.flags.batch(q.questions, x.fromFile); err != nil {
+			return nil, err
+		}
+	}
+	if bad := question.CheckBatch(q.questions, batch); bad != nil {
+		return nil, notAnswerable(bad.Code, q.state, bad.Message)
+	}
+	return batch, nil
+}
+
+// live answers through the owner of a live session.
+func (x *answering) live(ctx context.Context, c *remote.Client) error {
+	list, err := c.Questions(ctx)
+	if err != nil {
+		return err
+	}
+	open, settled := fromList(list)
+	q, err := pick(open, settled, x.o.callID, x.t.ref)
+	if err != nil {
+		return err
+	}
+	batch, err := x.batch(q)
+	if err != nil {
+		return err
+	}
+	if batch == nil {
+		return x.ask(ctx, q, &remoteDesk{Desk: c.Desk(q.callID)})
+	}
+	via, err := x.deliver(ctx, c, q, batch)
+	if err != nil {
+		return x.refusal(q, err)
+	}
+	return x.accepted(q.callID, via)
+}
+
+// deliver sends a batch: through the foreground wait while the question is
+// open, else late. One that loses to expiry is sent once more, late.
+func (x *answering) deliver(ctx context.Context, c *remote.Client, q answerable, batch []session.Answer) (via string, err error) {
+	if q.state == string(session.QuestionOpen) {
+		won, err := x.foreground(ctx, c.Desk(q.callID), batch)
+		if err != nil || won {
+			return "foreground", err
+		}
+		if !q.tracked {
+			return "", notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s has ended before the answer arrived", q.callID))
+		}
+	}
+	ok, err := c.Answer(ctx, q.callID, batch)
+	if err == nil && !ok {
+		return "", x.lostTo(ctx, c, q.callID)
+	}
+	return "late", err
+}
+
+// foreground answers through a claim. False says that another settlement won.
+func (x *answering) foreground(ctx context.Context, d *remote.Desk, batch []session.Answer) (won bool, err error) {
+	if _, _, err := d.Attach(ctx); err != nil {
+		if errors.Is(err, remote.ErrGone) {
+			return false, nil
+		}
+		return false, err
+	}
+	won, err = d.Respond(ctx, batch)
+	var refused *remote.Error
+	if errors.As(err, &refused) && refused.Code == remote.CodeNoClaim {
+		return false, nil // the wait ended in between
+	}
+	return won, err
+}
+
+// lostTo says what became of a question that takes no answer any more.
+func (x *answering) lostTo(ctx context.Context, c *remote.Client, callID string) error {
+	state, err := c.State(ctx, callID)
+	if err != nil {
+		return err
+	}
+	if state == remote.StateSettled {
+		return notAnswerable("NOT_ANSWERABLE", state, fmt.Sprintf("question %s was answered by somebody else first", callID))
+	}
+	return notAnswerable("NOT_ANSWERABLE", state, fmt.Sprintf("question %s cannot be answered: it is %s", callID, state))
+}
+
+// refusal gives a refusal of the owner the exit code of answers.
+func (x *answering) refusal(q answerable, err error) error {
+	var refused *remote.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	switch refused.Code {
+	case question.CodeReplyQueued, question.CodeBadAnswer, remote.CodeReadOnlyWait:
+		return notAnswerable(refused.Code, q.state, refused.Message)
+	}
+	return err
+}
+
+// accepted tells that the answer is on disk.
+func (x *answering) accepted(callID, via string) error {
+	if x.cfg.Output == "text" {
+		return nil
+	}
+	raw, err := session.Marshal(struct {
+		SessionID string `json:"sessionId"`
+		CallID    string `json:"callId"`
+		Accepted  bool   `json:"accepted"`
+		Via       string `json:"via"`
+	}{x.sessionID(), callID, true, via})
+	if err != nil {
+		return err
+	}
+	x.app.Printf("%s\n", raw)
+	return nil
+}
+
+func (x *answering) sessionID() string {
+	if h, err := logstore.ReadHeader(x.t.path); err == nil {
+		return h.ID
+	}
+	return x.t.ref
+}
+
+// dead answers a session that nobody runs: it is decided on the file as repair
+// would leave it, and repair and reply are written only when it is accepted.
+func (x *answering) dead(ctx context.Context, own *owner) error {
+	open, settled := fromList(listQuestions(&own.state))
+	q, err := pick(open, settled, x.o.callID, x.t.ref)
+	if err == nil && q.queued {
+		err = notAnswerable(question.CodeReplyQueued, q.state, fmt.Sprintf("question %s has a reply already that the agent has not read yet", q.callID))
+	}
+	var batch []session.Answer
+	if err == nil {
+		batch, err = x.batch(q)
+	}
+	if err != nil {
+		return errors.Join(err, own.close())
+	}
+	if batch == nil {
+		return errors.Join(own.close(), x.askFirst(ctx, q))
+	}
+	text, err := question.DecideAnswer(&own.state, q.callID, batch)
+	if err != nil {
+		var bad *question.Error
+		if errors.As(err, &bad) {
+			err = notAnswerable(bad.Code, q.state, bad.Message)
+		}
+		return errors.Join(err, own.close())
+	}
+	content := []session.Block{{Type: session.BlockText, Text: text}}
+	if x.o.queue {
+		own.bare()
+		id, err := own.agent.Queue(ctx, session.NextStep, content, question.ReplySource(q.callID))
+		if err = errors.Join(err, own.close()); err == nil {
+			x.app.Printf("%s\n", id)
+		}
+		return err
+	}
+	if err := own.equip(ctx); err != nil {
+		return errors.Join(err, own.close())
+	}
+	reply := &engine.Input{Target: session.NextStep, Content: content, Source: question.ReplySource(q.callID)}
+	return newPerformance(own, x.signals, nil).run(ctx, []task{{reply: reply}})
+}
+
+// askFirst asks a person before the session is taken: nobody is kept from it
+// while they think. What became of it meanwhile shows when the answer is there.
+func (x *answering) askFirst(ctx context.Context, q answerable) error {
+	desk := &deadDesk{}
+	if err := x.ask(ctx, q, desk); err != nil || desk.batch == nil {
+		return err
+	}
+	x.asked, x.o.callID = desk.batch, q.callID
+	return x.app.reach(ctx, x.cfg, x.t, x.live, x.dead)
+}
+
+// ask asks in this terminal. Nil says that the desk took the answer, or that
+// the person left the question to others.
+func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) error {
+	tty, p, err := x.app.prompter(x.cfg, logstore.DraftsDir(x.t.path), nil)
+	if err != nil {
+		return err
+	}
+	forget := x.signals.Last(func() { _ = tty.Restore() }) // the process ends then
+	defer forget()
+	res, err := p.Run(ctx, prompt.Card{
+		SessionID: x.sessionID(), CallID: q.callID, Kind: prompt.KindQuestion, Timed: q.tracked, Blocking: !q.tracked,
+		Continued: q.state == string(session.QuestionContinued), Questions: q.questions,
+		AnswerCommand: x.app.command(x.cfg.Home, "answer", x.t.ref, q.callID),
+	}, desk)
+	if err = errors.Join(err, tty.Close()); err != nil {
+		if errors.Is(err, prompt.ErrGone) {
+			return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s has ended meanwhile", q.callID))
+		}
+		return err
+	}
+	switch res.Outcome {
+	case prompt.Answered:
+		return x.accepted(q.callID, "foreground")
+	case prompt.LateAnswered:
+		if _, dead := desk.(*deadDesk); dead {
+			return nil
+		}
+		return x.accepted(q.callID, "late")
+	case prompt.Interrupted:
+		return Signal{Signal: interrupt}
+	case prompt.Expired, prompt.HandedOver, prompt.Closed:
+		return nil // it said so, and the question is where it was
+	case prompt.Unknown:
+		return &Coded{Exit: ExitBusy, Code: "OUTCOME_UNKNOWN", Message: "the owner of the session went away before it answered; whether the answer arrived is not known"}
+	}
+	return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s was settled elsewhere", q.callID))
+}
+
+// withdrawLive takes a queued answer back through the owner.
+func (x *answering) withdrawLive(ctx context.Context, c *remote.Client) error {
+	list, err := c.Questions(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := x.queuedCall(list)
+	if err != nil {
+		return err
+	}
+	ok, err := c.Withdraw(ctx, id)
+	if err == nil && !ok {
+		err = notAnswerable("NOT_QUEUED", "", fmt.Sprintf("question %s has no queued reply that could be taken back", id))
+	}
+	return err
+}
+
+func (x *answering) withdrawDead(ctx context.Context, own *owner) (err error) {
+	defer func() { err = errors.Join(err, own.close()) }()
+	id, err := x.queuedCall(listQuestions(&own.state))
+	if err != nil {
+		return err
+	}
+	own.bare()
+	_, err = own.agent.DiscardIf(ctx, func(st *session.State) (string, error) { return question.DecideWithdraw(st, id) })
+	var not *question.NotContinued
+	var gone *question.NotQueued
+	if errors.As(err, &not) || errors.As(err, &gone) {
+		return notAnswerable("NOT_QUEUED", "", err.Error())
+	}
+	return err
+}
+
+// queuedCall is the question whose queued reply --withdraw means.
+func (x *answering) queuedCall(list remote.QuestionList) (string, error) {
+	open, settled := fromList(list)
+	var queued []answerable
+	for _, q := range open {
+		if q.queued {
+			q.queued = false // pick leaves out those that have a reply
+			queued = append(queued, q)
+		}
+	}
+	if x.o.callID == "" && len(queued) == 0 {
+		return "", notAnswerable("NOT_QUEUED", "", fmt.Sprintf("no reply is queued in session %s", x.t.ref))
+	}
+	if x.o.callID == "" {
+		open = queued
+	}
+	q, err := pick(open, settled, x.o.callID, x.t.ref)
+	return q.callID, err
+}

@@ -1,0 +1,239 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"deepseek/internal/session"
+)
+
+// batchFlags are the answers that a command line gives.
+type batchFlags struct {
+	selects []string // id=LABEL
+	customs []string // id=TEXT
+	skips   []string // id
+	file    string   // JSON {"answers":[…]}, "-" for stdin
+}
+
+// given tells whether there are any.
+func (f batchFlags) given() bool {
+	return len(f.selects)+len(f.customs)+len(f.skips) > 0 || f.file != ""
+}
+
+const maxBatch = 1 << 20 // bytes of JSON
+
+// read reads what can be read before the questions are known: the JSON.
+func (f batchFlags) read(ctx context.Context, a *App) ([]session.Answer, error) {
+	if f.file == "" {
+		return nil, nil
+	}
+	if len(f.selects)+len(f.customs)+len(f.skips) > 0 {
+		return nil, usagef("--json and --select, --custom or --skip give the answers twice\ngive one of them")
+	}
+	var text string
+	var err error
+	if f.file == "-" {
+		text, err = a.readStdin(ctx)
+	} else {
+		var data []byte
+		if data, err = os.ReadFile(f.file); err != nil {
+			return nil, usagef("cannot read the answers from %s: %v", f.file, reason(err))
+		}
+		text = string(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxBatch {
+		return nil, usagef("the answers in %s are longer than %d MB", f.file, maxBatch>>20)
+	}
+	var v struct {
+		Answers []session.Answer `json:"answers"`
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	err = dec.Decode(&v)
+	if err == nil {
+		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
+			err = errors.New("there is more behind the object")
+		}
+	}
+	if err != nil {
+		return nil, usagef("the answers in %s are not understood: %v\nwant {\"answers\":[{\"id\":…,\"selected\":[…],\"custom\":…}]}", f.file, err)
+	}
+	if len(v.Answers) == 0 {
+		return nil, usagef("there are no answers in %s\nwant {\"answers\":[{\"id\":…,\"selected\":[…],\"custom\":…}]}", f.file)
+	}
+	for i := range v.Answers {
+		if v.Answers[i].Selected == nil {
+			v.Answers[i].Selected = []string{}
+		}
+	}
+	return v.Answers, nil
+}
+
+// batch puts the flags together for the questions, in their order; answers of
+// questions that are not asked come last, for the one who checks. A question
+// that is left out is a usage error.
+func (f batchFlags) batch(questions []session.Question, fromFile []session.Answer) ([]session.Answer, error) {
+	batch := fromFile
+	if batch == nil {
+		var err error
+		if batch, err = f.fromFlags(questions); err != nil {
+			return nil, err
+		}
+	}
+	var missing []string
+	for _, q := range questions {
+		if !slices.ContainsFunc(batch, func(a session.Answer) bool { return a.ID == q.ID }) {
+			missing = append(missing, q.ID)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, usagef("no answer for %s\nanswer every question with --select ID=LABEL, --custom ID=TEXT or --skip ID", strings.Join(missing, ", "))
+	}
+	return batch, nil
+}
+
+func (f batchFlags) fromFlags(questions []session.Question) ([]session.Answer, error) {
+	var batch []session.Answer
+	answer := func(id string) *session.Answer {
+		for i := range batch {
+			if batch[i].ID == id {
+				return &batch[i]
+			}
+		}
+		batch = append(batch, session.Answer{ID: id, Selected: []string{}})
+		return &batch[len(batch)-1]
+	}
+	for _, s := range f.selects {
+		id, label, err := pair("--select", "LABEL", s, questions)
+		if err != nil {
+			return nil, err
+		}
+		a := answer(id)
+		a.Selected = append(a.Selected, label)
+	}
+	for _, s := range f.customs {
+		id, text, err := pair("--custom", "TEXT", s, questions)
+		if err != nil {
+			return nil, err
+		}
+		a := answer(id)
+		if a.Custom != "" {
+			return nil, usagef("--custom answers %s twice\ngive it once", id)
+		}
+		if strings.TrimSpace(text) == "" {
+			return nil, usagef("--custom %s is empty\nsay something, or use --skip %[1]s", id)
+		}
+		a.Custom = text
+	}
+	for _, id := range f.skips {
+		if a := answer(id); len(a.Selected) > 0 || a.Custom != "" {
+			return nil, usagef("question %s is both answered and skipped\ngive one of them", id)
+		}
+	}
+	return batch, nil
+}
+
+// pair splits ID=VALUE. An id may hold a "=": the ids of the questions decide.
+func pair(flag, what, s string, questions []session.Question) (id, value string, err error) {
+	for _, q := range questions {
+		if rest, ok := strings.CutPrefix(s, q.ID+"="); ok && len(q.ID) > len(id) {
+			id, value = q.ID, rest
+		}
+	}
+	if id != "" {
+		return id, value, nil
+	}
+	id, value, ok := strings.Cut(s, "=")
+	if !ok || id == "" {
+		return "", "", usagef("%s %q is not ID=%s\nthe ids are %s", flag, cut(s), what, strings.Join(questionIDs(questions), ", "))
+	}
+	return id, value, nil
+}
+
+func questionIDs(questions []session.Question) []string {
+	ids := make([]string, len(questions))
+	for i, q := range questions {
+		ids[i] = q.ID
+	}
+	return ids
+}
+
+// answerable is a question that a client may answer, as `answer` sees it.
+type answerable struct {
+	callID    string
+	state     string // open or continued
+	queued    bool   // a reply waits already
+	tracked   bool   // of timed mode: it stays answerable
+	questions []session.Question
+}
+
+// pick finds the question that CALLID names: the whole id, a unique part at its
+// beginning, or nothing where there is just one.
+func pick(list []answerable, settled []string, callID, ref string) (answerable, error) {
+	if callID == "" {
+		var open []answerable
+		for _, q := range list {
+			if !q.queued {
+				open = append(open, q)
+			}
+		}
+		switch {
+		case len(open) == 1:
+			return open[0], nil
+		case len(open) > 1:
+			return answerable{}, usagef("several questions of session %s can be answered: %s\nname one of them", ref, strings.Join(callIDs(open), ", "))
+		case len(list) > 0:
+			return answerable{}, notAnswerable("REPLY_QUEUED", string(list[0].state), fmt.Sprintf("question %s has a reply already that the agent has not read yet", list[0].callID))
+		}
+		return answerable{}, notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("nothing in session %s can be answered", ref))
+	}
+	var found []answerable
+	for _, q := range list {
+		if q.callID == callID {
+			return q, nil
+		}
+		if strings.HasPrefix(q.callID, callID) {
+			found = append(found, q)
+		}
+	}
+	var over []string
+	for _, id := range settled {
+		if id == callID {
+			return answerable{}, notAnswerable("NOT_ANSWERABLE", "settled", fmt.Sprintf("question %s is settled: it has its answer", id))
+		}
+		if strings.HasPrefix(id, callID) {
+			over = append(over, id)
+		}
+	}
+	switch {
+	case len(found) == 1 && len(over) == 0:
+		return found[0], nil
+	case len(found)+len(over) > 1:
+		return answerable{}, usagef("%q begins the ids of several questions: %s\ngive more of it", cut(callID), strings.Join(append(callIDs(found), over...), ", "))
+	case len(over) == 1:
+		return answerable{}, notAnswerable("NOT_ANSWERABLE", "settled", fmt.Sprintf("question %s is settled: it has its answer", over[0]))
+	}
+	return answerable{}, notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("no question of session %s that can be answered begins with %q", ref, cut(callID)))
+}
+
+func callIDs(list []answerable) []string {
+	ids := make([]string, len(list))
+	for i, q := range list {
+		ids[i] = q.callID
+	}
+	return ids
+}
+
+// notAnswerable is the refusal of an answer. It changes no byte of the session.
+func notAnswerable(code, state, message string) *Coded {
+	return &Coded{Exit: ExitNotAnswerable, Code: code, State: state, Message: message, Hint: "see `deepseek questions` for what waits"}
+}

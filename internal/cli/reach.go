@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"deepseek/internal/config"
+	"deepseek/internal/logstore"
+	"deepseek/internal/remote"
+)
+
+const (
+	reachTime  = 10 * time.Second // to find an owner or to become it
+	reachPause = 50 * time.Millisecond
+)
+
+// reach finds the session and does what is asked, through the live owner if
+// there is one, else as its owner. An owner that is just leaving, or just
+// coming, is waited out: socket and lock are tried in turn.
+//
+// live gets a client that it need not close. dead gets a session that is
+// claimed and must be closed by it.
+func (a *App) reach(ctx context.Context, cfg *config.Config, t target, live func(context.Context, *remote.Client) error, dead func(context.Context, *owner) error) error {
+	bound, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	for {
+		err := a.throughSocket(bound, ctx, cfg.Home, t, live)
+		if !errors.Is(err, errTryAgain) {
+			return err
+		}
+		own, err := a.claim(bound, cfg, t)
+		var busy *logstore.BusyError
+		switch {
+		case err == nil:
+			return dead(ctx, own)
+		case !errors.As(err, &busy):
+			return err
+		}
+		pause := time.NewTimer(reachPause)
+		select {
+		case <-pause.C:
+		case <-bound.Done():
+			pause.Stop()
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return busy
+		}
+	}
+}
+
+// errTryAgain says that nothing was delivered to an owner.
+var errTryAgain = errors.New("no owner took the request")
+
+// throughSocket asks the live owner. bound limits the connecting, ctx the rest.
+func (a *App) throughSocket(bound, ctx context.Context, home string, t target, live func(context.Context, *remote.Client) error) error {
+	o, err := logstore.ReadOwner(t.path)
+	if err != nil || o.Socket == "" {
+		return errTryAgain // no owner, or one that is just coming
+	}
+	if id := strings.TrimSuffix(filepath.Base(t.path), ".jsonl"); o.Session != id {
+		if !remote.Probe(bound, o.Socket) {
+			return errTryAgain
+		}
+		return &logstore.BusyError{Path: t.path, PID: o.PID, Socket: o.Socket, Session: o.Session}
+	}
+	c, err := remote.Dial(bound, o.Socket)
+	if err == nil {
+		err = live(ctx, c)
+		err = errors.Join(err, c.Close())
+	}
+	var refused *remote.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, remote.ErrNotDelivered):
+		return errTryAgain
+	case errors.As(err, &refused) && refused.Code == remote.CodeOwnerLeaving:
+		return errTryAgain
+	case errors.As(err, &refused) && refused.Code == remote.CodeCallerIsTool:
+		return &Coded{Exit: ExitUsage, Code: refused.Code, Message: refused.Message}
+	case errors.Is(err, remote.ErrLost):
+		return &Coded{
+			Exit: ExitBusy, Code: "OUTCOME_UNKNOWN", Message: "the owner of the session went away before it answered; whether the request took effect is not known",
+			Hint: "look with: " + a.command(home, "questions", t.ref),
+		}
+	}
+	return err
+}
+
+// target is a session that an argument of the command line names.
+type target struct {
+	path string
+	ref  string // how commands name it: the id, or the path it was given by
+}
+
+// target locates the session that an argument names.
+func (a *App) target(cfg *config.Config, arg string) (target, error) {
+	cwd, err := a.Cwd()
+	if err != nil {
+		return target{}, err
+	}
+	path, err := a.store(cfg.Home).Locate(arg, cwd)
+	if err != nil {
+		return target{}, err
+	}
+	t := target{path: path, ref: strings.TrimSuffix(filepath.Base(path), ".jsonl")}
+	if strings.HasSuffix(arg, ".jsonl") {
+		t.ref = path
+	}
+	return t, nil
+}

@@ -1,0 +1,97 @@
+package view
+
+import (
+	"bufio"
+	_ "embed"
+	"html/template"
+	"io"
+	"slices"
+	"time"
+
+	"deepseek/internal/session"
+)
+
+//go:embed html_page.tmpl
+var htmlPage string
+
+// HTMLBound is the Bound for HTML: a page stays one that a browser can show.
+func HTMLBound(s string) string { return Excerpt(s, 1000, 48<<10) }
+
+// htmlFuncs are what the page calls. Everything that comes from a session goes
+// through v, which makes control characters visible; escaping is the template's.
+var htmlFuncs = template.FuncMap{
+	"v":        Visible,
+	"clock":    func(int64) string { return "" }, // replaced for each page
+	"count":    count,
+	"ending":   (*Turn).ending,
+	"outcome":  (*Item).outcome,
+	"standing": (*Item).standing,
+	"from":     (*Item).from,
+	"titled":   titled,
+	"title":    func(i *Item) string { return Fit(i.title, 160, "…") },
+	"quiet":    quiet,
+	"tone":     tone,
+	"waits":    (*Item).waits,
+	"readable": func(i *Item) bool { return i.Answers != nil },
+	"unreadable": func(i *Item) bool {
+		return i.Answers != nil && len(i.Answers) == 0
+	},
+	"chosen": func(label string, a *session.Answer) bool { return a != nil && slices.Contains(a.Selected, label) },
+	"answer": func(q session.Question, i *Item) *session.Answer {
+		if a, ok := answerOf(q.ID, i.Answers); ok {
+			return &a
+		}
+		return nil
+	},
+	"diff": func(i *Item) string {
+		if i.Meta == nil {
+			return ""
+		}
+		return i.Meta.Diff
+	},
+}
+
+var htmlTemplate = template.Must(template.New("page").Funcs(htmlFuncs).Parse(htmlPage))
+
+// WriteHTML writes a transcript as one page that needs no script and nothing
+// from the network. Times are shown in the location, nil meaning UTC.
+func WriteHTML(w io.Writer, t *Transcript, at *time.Location) error {
+	if at == nil {
+		at = time.UTC
+	}
+	page, err := htmlTemplate.Clone()
+	if err != nil {
+		return err
+	}
+	page.Funcs(template.FuncMap{"clock": func(ms int64) string {
+		return time.UnixMilli(ms).In(at).Format("2006-01-02 15:04:05 MST")
+	}})
+	out := bufio.NewWriterSize(w, 32<<10)
+	if err := page.Execute(out, t); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// tone is the class of a call's name and of where a question stands.
+func tone(i *Item) string {
+	switch {
+	case i.failed():
+		return "bad"
+	case i.Kind == KindQuestion && i.waits(), i.Kind == KindTool && !i.ended:
+		return "warn"
+	case i.Kind == KindQuestion && i.State == StateRemoved:
+		return "dim"
+	}
+	return "good"
+}
+
+// quiet names a group that holds neither calls nor texts.
+func quiet(group []*Item) string {
+	for _, i := range group {
+		if i.Reasoning != "" {
+			return "reasoning"
+		}
+	}
+	return "notes"
+}

@@ -1,0 +1,155 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"deepseek/internal/session"
+)
+
+// note keeps what is worth telling of the events that are no messages and no
+// calls. What is major is shown folded as well.
+func (b *Builder) note(e session.Event) error {
+	switch e.Type {
+	case session.TypeRequestHeader:
+		return with(e, b.header)
+	case session.TypeLLMRetry:
+		return with(e, func(e session.Event, v session.Retry) {
+			b.remark(e, false, "attempt %d failed: %s: %s; tried again after %s", v.Attempt, v.Error.Code, v.Error.Message, Took(time.Duration(v.DelayMS)*time.Millisecond))
+		})
+	case session.TypeCompactionEnd:
+		return with(e, func(e session.Event, v struct {
+			OK    bool
+			Error json.RawMessage
+		},
+		) {
+			if !v.OK {
+				b.remark(e, true, "the conversation could not be summed up: %s", words(v.Error))
+			}
+		})
+	case session.TypeCompactionPrune:
+		return with(e, func(e session.Event, v session.CompactionPrune) {
+			b.remark(e, false, "%s left out for the model from here on", count(len(v.Seqs), "older result"))
+		})
+	case session.TypeSettings:
+		return with(e, func(e session.Event, v session.Settings) {
+			text := "mode " + v.Mode
+			if v.Mode == "timed" {
+				text += fmt.Sprintf(", timeout %d s", v.Timeout)
+			}
+			b.remark(e, false, "%s, permission %s, approve %s", text, v.Permission, v.Approve)
+		})
+	case session.TypeApprovalAsked:
+		return with(e, func(e session.Event, v session.ApprovalAsked) {
+			b.approvals[v.CallID] = v.Title
+			b.remark(e, false, "approval asked: %s", OneLine(v.Title))
+		})
+	case session.TypeApprovalDecided:
+		return with(e, b.decided)
+	case session.TypeTodoWrite:
+		return with(e, func(e session.Event, v session.TodoWrite) {
+			marks := map[string]string{"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+			done, text := 0, ""
+			for _, t := range v.Todos {
+				if t.Status == "completed" {
+					done++
+				}
+				text += "\n" + marks[t.Status] + " " + OneLine(t.Content)
+			}
+			b.remark(e, false, "todo list: %d of %d done%s", done, len(v.Todos), text)
+		})
+	case session.TypeSubagent:
+		return with(e, func(e session.Event, v map[string]json.RawMessage) {
+			i := b.remark(e, true, "sub-agent %s", fields(v))
+			for _, key := range []string{"childSessionId", "sessionId", "session", "id"} {
+				if i.Session == "" && json.Unmarshal(v[key], &i.Session) != nil {
+					i.Session = "" // no string
+				}
+			}
+		})
+	case session.TypeEndSeed:
+		b.remark(e, true, "up to here inherited from the parent session")
+	case session.TypeGoalChange, session.TypePlanMode, session.TypePermissionPreset, session.TypeTitle:
+		return with(e, func(e session.Event, v map[string]json.RawMessage) {
+			b.remark(e, e.Type != session.TypeTitle, "%s %s", strings.NewReplacer("session/", "", "/", " ").Replace(e.Type), fields(v))
+		})
+	}
+	return nil // told by other events
+}
+
+func (b *Builder) remark(e session.Event, major bool, format string, args ...any) *Item {
+	return b.add(e, Item{Kind: KindNote, Event: e.Type, major: major, Text: strings.TrimRight(fmt.Sprintf(format, args...), " ")})
+}
+
+// header tells which model works from here on.
+func (b *Builder) header(e session.Event, v struct {
+	Header struct {
+		Config session.RequestConfig `json:"config"`
+	} `json:"header"`
+},
+) {
+	c := v.Header.Config
+	if c.Model == b.model.Model && c.Provider == b.model.Provider && c.ReasoningEffort == b.model.ReasoningEffort {
+		return
+	}
+	b.model = c
+	text := "model " + c.Model
+	if c.ReasoningEffort != "" {
+		text += ", effort " + c.ReasoningEffort
+	}
+	b.remark(e, false, "%s", text)
+}
+
+func (b *Builder) decided(e session.Event, v session.ApprovalDecided) {
+	what := OneLine(b.approvals[v.CallID])
+	delete(b.approvals, v.CallID)
+	switch {
+	case v.Decision == session.DecisionDenied && v.Message != "":
+		b.remark(e, true, "approval denied: %s\n%s", what, v.Message)
+	case v.Decision == session.DecisionDenied:
+		b.remark(e, true, "approval denied: %s", what)
+	case v.Decision == session.DecisionSession && v.Prefix != "":
+		b.remark(e, false, "approved for this session (%s): %s", v.Prefix, what)
+	default:
+		b.remark(e, false, "approved (%s): %s", v.Decision, what)
+	}
+}
+
+// fields lists the plain values of an object: key value, key value.
+func fields(v map[string]json.RawMessage) string {
+	var list []string
+	for _, key := range slices.Sorted(maps.Keys(v)) {
+		if text := words(v[key]); text != "" {
+			list = append(list, key+" "+text)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// words is a JSON value on one line: a string as it is, an error's message.
+func words(raw json.RawMessage) string {
+	const enough = 400 // bytes
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return OneLine(Excerpt(s, 4, enough))
+	}
+	var failed session.ErrorInfo
+	if json.Unmarshal(raw, &failed) == nil && failed.Code+failed.Message != "" {
+		return OneLine(failed.Code + ": " + failed.Message)
+	}
+	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || string(raw) == "null" {
+		return ""
+	}
+	return string(raw)
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
