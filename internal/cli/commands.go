@@ -14,6 +14,7 @@ func commands() []registration {
 		register(newAnswer, runAnswer),
 		register(newAttach, runAttach),
 		register(newSend, runSend),
+		register(newShowCommand, runShow),
 		register(newModels, runModels),
 		newConfig,
 		register(newCompletion, runCompletion),

@@ -108,8 +108,11 @@ func (a *App) target(cfg *config.Config, arg string) (target, error) {
 		return target{}, err
 	}
 	t := target{path: path, ref: strings.TrimSuffix(filepath.Base(path), ".jsonl")}
-	if strings.HasSuffix(arg, ".jsonl") {
+	if byPath(arg) {
 		t.ref = path
 	}
 	return t, nil
 }
+
+// byPath tells whether a session argument is a path, by the rule of Locate.
+func byPath(arg string) bool { return strings.HasSuffix(arg, ".jsonl") }

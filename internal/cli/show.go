@@ -119,7 +119,7 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.paged(ctx, func(w io.Writer) error { return view.WriteText(w, t, r.text()) })
+	return a.paged(signals, func(w io.Writer) error { return view.WriteText(w, t, r.text()) })
 }
 
 // text is how text looks on this stdout.

@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -61,43 +61,70 @@ const pagerGrace = 2 * time.Second
 
 // paged writes to stdout, on a terminal through the pager. It returns when the
 // pager has ended; a pager that is left early ends the writing, quietly.
-func (a *App) paged(ctx context.Context, write func(io.Writer) error) error {
+//
+// The pager shares this program's group and terminal, so Ctrl+C reaches both.
+// What it means is the pager's to say: it may end a search there. SIGTERM and
+// SIGHUP end both.
+func (a *App) paged(signals *Signals, write func(io.Writer) error) (err error) {
 	pager := a.pager()
 	if pager == "" {
 		return a.printWhole(write)
 	}
-	// The keyboard's signals are the pager's; it and this program share a group
-	// and a terminal. Only one that is sent to this program ends both.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", pager)
-	stop := context.AfterFunc(ctx, func() {})
-	defer stop()
-	cmd.Env = a.pagerEnv()
-	cmd.Stdout, cmd.Stderr = a.streams.Out, a.streams.Err
+	cmd := exec.Command("/bin/sh", "-c", pager)
+	cmd.Env, cmd.Stdout, cmd.Stderr = a.pagerEnv(), a.streams.Out, a.streams.Err
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
+	got := make(chan os.Signal, 4)
+	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(got)
+	signals.Stop()
 	if err := cmd.Start(); err != nil {
-		return a.printWhole(write)
+		return errors.Join(in.Close(), a.printWhole(write))
 	}
-	ended := make(chan struct{})
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		a.endPager(ctx, cmd.Process, ended)
-	}()
+	ended, by := make(chan struct{}), make(chan error, 1)
+	go func() { by <- guardPager(cmd.Process, got, ended) }()
 	err = errors.Join(write(in), in.Close())
 	waited := cmd.Wait()
 	close(ended)
-	<-watched
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) {
-		err = nil
+	if sig := <-by; sig != nil {
+		return sig
 	}
 	var exit *exec.ExitError
 	if errors.As(waited, &exit) && exit.ExitCode() == 127 {
 		return &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("the pager %q cannot be run", pager), Hint: "set PAGER to one that can, or to cat"}
 	}
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
 	return err
+}
+
+// guardPager ends the pager on a signal other than the keyboard's, and returns
+// that signal. It ends when the pager has ended.
+func guardPager(p *os.Process, got <-chan os.Signal, ended <-chan struct{}) error {
+	for {
+		var sig os.Signal
+		select {
+		case <-ended:
+			return nil
+		case sig = <-got:
+		}
+		if sig == syscall.SIGINT {
+			continue
+		}
+		_ = p.Signal(syscall.SIGTERM) // it may have ended
+		t := time.NewTimer(pagerGrace)
+		defer t.Stop()
+		select {
+		case <-ended:
+		case <-t.C:
+			_ = p.Kill()
+			<-ended
+		}
+		return Signal{sig.(syscall.Signal)}
+	}
 }
 
 // pagerEnv makes less end at once where everything fits, and show colours.
@@ -107,30 +134,6 @@ func (a *App) pagerEnv() []string {
 		env = append(env[:len(env):len(env)], "LESS=FRX")
 	}
 	return env
-}
-
-// endPager ends the pager when the program is to end by another signal than
-// the keyboard's, which the pager has had as well and may live on after.
-func (a *App) endPager(ctx context.Context, p *os.Process, ended <-chan struct{}) {
-	select {
-	case <-ended:
-		return
-	case <-ctx.Done():
-	}
-	var sig Signal
-	if errors.As(context.Cause(ctx), &sig) && sig.Signal == syscall.SIGINT {
-		<-ended
-		return
-	}
-	_ = p.Signal(syscall.SIGTERM) // it may have ended
-	t := time.NewTimer(pagerGrace)
-	defer t.Stop()
-	select {
-	case <-ended:
-	case <-t.C:
-		_ = p.Kill()
-		<-ended
-	}
 }
 
 // writeFile writes a file whole or not at all, and replaces an old one. What is

@@ -15,18 +15,15 @@ func (r *runner) openScreen() error {
 		r.p.Screen.Pause()
 	}
 	r.onScreen = true
-	if err := r.p.Terminal.Start(!r.p.Plain && r.wide()); err != nil {
+	cols, _ := r.p.Terminal.Size()
+	r.plain = r.p.Plain || cols < minColumns
+	if err := r.p.Terminal.Start(!r.plain); err != nil {
 		return errors.Join(fmt.Errorf("%w: %w", ErrTerminal, err), r.closeScreen())
 	}
-	r.plain = r.p.Plain || !r.wide()
-	r.s.drawn = false
 	return r.enterScreen()
 }
 
-func (r *runner) wide() bool {
-	cols, _ := r.p.Terminal.Size()
-	return cols >= minColumns
-}
+// enterScreen begins on a screen that shows nothing of this card.
 
 func (r *runner) enterScreen() error {
 	r.paint.forget()
@@ -44,6 +41,7 @@ func (r *runner) closeScreen() error {
 		return nil
 	}
 	r.onScreen = false
+	r.escAt = time.Time{}
 	var err error
 	var rest []byte
 	for _, k := range r.queue {

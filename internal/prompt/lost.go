@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -111,7 +112,7 @@ func (r *runner) readState(why string, settled Outcome) error {
 		r.s.becomeLate(time.Now(), why+"; the question is pending. Enter sends the answer again, late")
 		return nil
 	case state == StateSettled:
-		return r.finish(settled, name+"; the question has an answer, see: deepseek questions "+r.card.SessionID, false)
+		return r.finish(settled, name+"; the question has an answer", false)
 	case state == StateRemoved:
 		return r.finish(Gone, name+"; the question is closed", false)
 	}
@@ -135,6 +136,8 @@ func (r *runner) reclaim(why string) error {
 	switch {
 	case r.stops(err):
 		return err
+	case errors.Is(err, ErrGone): // it ended meanwhile, the state knows how
+		return r.readState(why, Unknown)
 	case err != nil:
 		return r.finish(Unknown, r.laterLine(why), true)
 	}

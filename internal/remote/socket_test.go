@@ -16,6 +16,8 @@ import (
 	"deepseek/internal/session"
 )
 
+var _ Claim = (*question.Claim)(nil)
+
 func TestEveryMethodReachesTheHost(t *testing.T) {
 	o := serveHost(t, newHost())
 	o.log("turn/start", session.TurnStart{Turn: 1})
@@ -302,8 +304,12 @@ func TestSubscriberGetsEveryEventOnce(t *testing.T) {
 	if _, err := c.Questions(ctx); err != nil {
 		t.Fatal(err)
 	}
-	o.log("user/message", session.NewUserMessage("m", `{"answers":[{"id":"q","selected":["a"]}]}`,
-		session.Source{Kind: session.SourceQuestionReply, CallID: "late"}))
+	reply, err := session.ReplyText("late", []session.Question{{ID: "q"}}, []session.Answer{{ID: "q", Selected: []string{"a"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.log("user/message", session.NewUserMessage("m", reply, session.Source{Kind: session.SourceQuestionReply, CallID: "late"}))
+	o.log("user/message", session.NewUserMessage("m2", reply, session.Source{Kind: session.SourceUser})) // pasted
 	o.happen(question.Event{Type: question.Opened, Card: question.Card{CallID: "c1", Kind: question.KindQuestion, Timed: true, Questions: []session.Question{{ID: "q"}}}})
 	o.happen(question.Event{Type: question.Closed, Card: question.Card{CallID: "c1"}, Outcome: question.Answered})
 	o.happen(question.Event{Type: question.Closed, Card: question.Card{CallID: "c2"}, Outcome: question.Pending})
@@ -346,7 +352,7 @@ func TestSubscriberGetsEveryEventOnce(t *testing.T) {
 			status = n.Status
 		}
 	}
-	if last != 206 || status != "idle" {
+	if last != 207 || status != "idle" {
 		t.Errorf("the last event was %d and the last status %q", last, status)
 	}
 }

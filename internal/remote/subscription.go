@@ -105,8 +105,22 @@ func (sub *subscription) question(e question.Event) {
 
 // reply tells that a question is settled when a late answer has been admitted.
 func (sub *subscription) reply(ctx context.Context, raw rawEvent) error {
-	if !bytes.Contains(raw, []byte(session.SourceQuestionReply)) {
+	callID, answers, ok := admittedReply(raw)
+	if !ok {
 		return nil
+	}
+	line, err := notification(NoteSettled, SettledNote{sub.seat.id, callID, answers})
+	if err != nil {
+		return err
+	}
+	return sub.seat.out.pushWait(ctx, line)
+}
+
+// admittedReply reads an event that admits a late answer; any other is not ok.
+// A text that cannot be read settles its question with an empty batch.
+func admittedReply(raw rawEvent) (callID string, answers []session.Answer, ok bool) {
+	if !bytes.Contains(raw, []byte(session.SourceQuestionReply)) {
+		return "", nil, false
 	}
 	var e struct {
 		Type string              `json:"type"`
@@ -114,25 +128,10 @@ func (sub *subscription) reply(ctx context.Context, raw rawEvent) error {
 	}
 	// A splice, or somebody's text that holds the word, is no reply.
 	if json.Unmarshal(raw, &e) != nil || e.Type != session.TypeUserMessage || e.Data.Source.Kind != session.SourceQuestionReply {
-		return nil
+		return "", nil, false
 	}
-	m := e.Data
-	line, err := notification(NoteSettled, SettledNote{sub.seat.id, m.Source.CallID, lateAnswers(session.TextOf(m.Content))})
-	if err != nil {
-		return err
-	}
-	return sub.seat.out.pushWait(ctx, line)
-}
-
-// lateAnswers reads the text of a reply. What cannot be read settles with an empty batch.
-func lateAnswers(text string) []session.Answer {
-	var v struct {
-		Answers []session.Answer `json:"answers"`
-	}
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return []session.Answer{}
-	}
-	return orEmpty(v.Answers)
+	_, _, answers, _ = session.ParseReply(session.TextOf(e.Data.Content))
+	return e.Data.Source.CallID, orEmpty(answers), true
 }
 
 // catchUp tells what is on disk and was not told, and the status that goes with

@@ -64,12 +64,17 @@ func (b *Builder) note(e session.Event) error {
 		})
 	case session.TypeSubagent:
 		return with(e, func(e session.Event, v map[string]json.RawMessage) {
-			i := b.remark(e, true, "sub-agent %s", fields(v))
+			id, text := "", fields(v)
 			for _, key := range []string{"childSessionId", "sessionId", "session", "id"} {
-				if i.Session == "" && json.Unmarshal(v[key], &i.Session) != nil {
-					i.Session = "" // no string
+				if id = words(v[key]); id != "" {
+					text = id
+					break
 				}
 			}
+			if d := words(v["description"]); d != "" && id != "" {
+				text += ": " + d
+			}
+			b.remark(e, true, "sub-agent %s", text).Session = id
 		})
 	case session.TypeEndSeed:
 		b.remark(e, true, "up to here inherited from the parent session")

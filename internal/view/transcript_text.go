@@ -68,24 +68,27 @@ type page struct {
 // paint colours one line.
 type paint func(...any) string
 
-// put writes text, each line of it behind the prefix.
+// put writes text. Its first line stands behind the prefix, the others behind
+// as many columns, or behind the prefix again where that marks a quotation.
 func (p *page) put(prefix, text string, colour paint) {
 	if p.o.Terminal {
 		text = Visible(text)
 	}
+	hang := prefix
+	if !strings.ContainsAny(prefix, ">~") {
+		hang = strings.Repeat(" ", width(prefix))
+	}
 	for line := range strings.SplitSeq(text, "\n") {
-		p.line(prefix, line, colour)
-	}
-}
-
-func (p *page) line(prefix, line string, colour paint) {
-	if p.o.Width <= 0 {
-		p.emit(prefix+line, colour)
-		return
-	}
-	// Beside a deep prefix a few columns are left at least: the terminal wraps the rest.
-	for _, l := range wrapLine(strings.ReplaceAll(line, "\t", "    "), max(p.o.Width-width(prefix), 10)) {
-		p.emit(prefix+l, colour)
+		if p.o.Width <= 0 {
+			p.emit(prefix+line, colour)
+			prefix = hang
+			continue
+		}
+		// Beside a deep prefix a few columns are left at least: the terminal wraps the rest.
+		for _, l := range wrapLine(strings.ReplaceAll(line, "\t", "    "), max(p.o.Width-width(prefix), 10)) {
+			p.emit(prefix+l, colour)
+			prefix = hang
+		}
 	}
 }
 
@@ -130,7 +133,7 @@ func (p *page) head(t *Transcript) {
 
 func (p *page) heading(text string) {
 	p.emit("", nil)
-	p.put("", p.sign("── ", "-- ")+text, p.style.bold.Sprint)
+	p.put(p.sign("── ", "-- "), text, p.style.bold.Sprint)
 }
 
 func (p *page) turn(t *Turn) {
@@ -302,7 +305,7 @@ func (p *page) given(indent string, a session.Answer, answered, marked bool) {
 
 // reply writes a late answer: question and answer, or its raw text.
 func (p *page) reply(indent string, i *Item) {
-	p.put(indent, p.sign("↳ ", "-> ")+"late answer to "+OneLine(i.CallID), p.style.good.Sprint)
+	p.put(indent+p.sign("↳ ", "= "), "late answer to "+OneLine(i.CallID), p.style.good.Sprint)
 	if i.Answers == nil {
 		p.put(indent+"  ", i.Text, nil)
 		return

@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"deepseek/internal/logstore"
+	"deepseek/internal/remote"
+	"deepseek/internal/session"
+	"deepseek/internal/view"
+)
+
+// follow shows the transcript so far, and then what happens until the owner
+// leaves. Without an owner there is nothing to wait for.
+func (r *reading) follow(ctx context.Context) error {
+	a := r.a
+	store := a.store(r.cfg.Home)
+	owner, live := store.LiveOwner(ctx, r.path)
+	t, end, err := r.read(ctx, view.TextBound(r.o.expand), live)
+	if err != nil {
+		return err
+	}
+	if err := a.printWhole(func(w io.Writer) error { return view.WriteText(w, t, r.text()) }); err != nil {
+		return err
+	}
+	if !live {
+		a.Warnf("deepseek: no run is at work on this session\n")
+		return nil
+	}
+	f := &follower{reading: r, next: end.Next, screen: view.NewScreen(a.Out, view.ScreenOptions{
+		Terminal: a.OutTerminal(), Cursor: a.OutTerminal() && a.Getenv("TERM") != "" && a.Getenv("TERM") != "dumb",
+		Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Width: a.outWidth, Verbose: r.o.expand,
+	})}
+	defer f.screen.Close()
+	lost := f.watch(ctx, owner.Socket)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if a.Out.Gone() {
+		return nil
+	}
+	// What was logged and not told, because the owner left or was killed, is in the file.
+	if err := f.rest(ctx); err != nil || lost == nil {
+		return err
+	}
+	if _, live := store.LiveOwner(ctx, r.path); live {
+		return &Coded{
+			Exit: ExitBusy, Code: "UNREACHABLE", Message: fmt.Sprintf("the run of session %s cannot be followed: %v", r.ref, lost),
+			Hint: "see what it logged with: " + a.command(r.cfg.Home, "show", r.ref),
+		}
+	}
+	f.screen.Note("the run has ended")
+	return nil
+}
+
+// follower shows what happens, as it does, on stdout. One goroutine's.
+type follower struct {
+	*reading
+	screen *view.Screen
+	next   int64 // seq of the next event to show
+}
+
+// watch shows what the owner tells, until it leaves.
+func (f *follower) watch(ctx context.Context, socket string) (err error) {
+	c, err := remote.Dial(ctx, socket)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	sub, err := c.Subscribe(ctx, f.next)
+	if err != nil {
+		return err
+	}
+	for !f.a.Out.Gone() {
+		n, err := sub.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		f.notice(n)
+	}
+	return nil
+}
+
+// rest shows what the file holds beyond what was shown.
+func (f *follower) rest(ctx context.Context) error {
+	_, err := logstore.Read(ctx, f.path, func(l logstore.Line) error {
+		if l.Seq < f.next {
+			return nil
+		}
+		e, err := l.Event()
+		if err == nil {
+			f.event(e)
+		}
+		return err
+	})
+	return err
+}
+
+func (f *follower) notice(n remote.Notice) {
+	switch {
+	case n.Delta != nil:
+		f.screen.Delta(n.Delta.Kind, n.Delta.Text)
+	case n.Request != nil:
+		for _, q := range n.Request.Questions {
+			f.screen.Announce("? " + n.Request.CallID + " · " + q.Question)
+		}
+		if n.Request.Kind == "question" {
+			f.screen.Announce("  answer with: " + f.a.command(f.cfg.Home, "answer", f.ref, n.Request.CallID))
+		}
+	case n.Settled != nil:
+		f.screen.Announce("  answered: " + n.Settled.CallID)
+	case n.Event != nil:
+		e, err := session.ParseEvent(n.Event)
+		if err != nil {
+			return // the owner checked it
+		}
+		f.event(e)
+	}
+}
+
+// event shows an event. What a run shows elsewhere, or knows, is added to what
+// the screen shows: turns, messages from outside, and the final text in a pipe.
+func (f *follower) event(e session.Event) {
+	f.next = e.Seq + 1
+	switch e.Type {
+	case session.TypeTurnStart:
+		var v session.TurnStart
+		if json.Unmarshal(e.Data, &v) == nil {
+			f.screen.Announce(fmt.Sprintf("\n── turn %d", v.Turn))
+		}
+	case session.TypeUserMessage:
+		var m session.UserMessage
+		if json.Unmarshal(e.Data, &m) == nil && e.SurfaceOp == nil {
+			f.message(m)
+		}
+	case session.TypeAssistantMessage:
+		var m session.AssistantMessage
+		if json.Unmarshal(e.Data, &m) == nil && !f.a.OutTerminal() && final(m.Message.Content) {
+			f.screen.Announce(session.TextOf(m.Message.Content))
+		}
+	}
+	f.screen.Event(e)
+}
+
+// message shows what entered a turn. A late answer was announced as settled.
+func (f *follower) message(m session.UserMessage) {
+	switch m.Source.Kind {
+	case session.SourceQuestionReply:
+	case session.SourceUser:
+		f.screen.Announce("> " + session.TextOf(m.Content))
+	default:
+		f.screen.Note("> [" + m.Source.Kind + "]")
+	}
+}
+
+// final tells whether a message has text and calls nothing.
+func final(content []session.Block) bool {
+	text := false
+	for _, b := range content {
+		if b.Type == session.BlockToolCall {
+			return false
+		}
+		text = text || b.Text != "" && b.Type == session.BlockText
+	}
+	return text
+}
