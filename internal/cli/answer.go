@@ -118,7 +118,7 @@ func fromList(list remote.QuestionList) (open []answerable, settled []string) {
 		open = append(open, answerable{callID: q.CallID, state: q.State, queued: q.Queued, tracked: true, questions: q.Questions})
 	}
 	for _, w := range list.Waits {
-		open = append(open, answerable{callID: w.CallID, state: string(session.QuestionOpen), questions: w.Questions})
+		open = append(open, answerable{callID: w.CallID, kind: w.Kind, state: string(session.QuestionOpen), questions: w.Questions})
 	}
 	for _, q := range list.Settled {
 		settled = append(settled, q.CallID)
@@ -138,7 +138,7 @@ func (x *answering) batch(q answerable) (batch []session.Answer, err error) {
 			return nil, err
 		}
 	}
-	if bad := question.CheckBatch(q.questions, batch); bad != nil {
+	if bad := question.CheckAnswers(q.kind, q.questions, batch); bad != nil {
 		return nil, notAnswerable(bad.Code, q.state, bad.Message)
 	}
 	return batch, nil
@@ -316,11 +316,11 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 	}
 	forget := x.signals.Last(func() { _ = tty.Restore() }) // the process ends then
 	defer forget()
-	res, err := p.Run(ctx, prompt.Card{
+	res, err := p.Run(ctx, permitting(prompt.Card{
 		SessionID: x.sessionID(), CallID: q.callID, Kind: prompt.KindQuestion, Timed: q.tracked, Blocking: !q.tracked,
 		Continued: q.state == string(session.QuestionContinued), Questions: q.questions,
 		AnswerCommand: x.app.command(x.cfg.Home, "answer", x.t.ref, q.callID),
-	}, desk)
+	}, q.kind), desk)
 	if err = errors.Join(err, tty.Close()); err != nil {
 		if errors.Is(err, prompt.ErrGone) {
 			return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s has ended meanwhile", q.callID))

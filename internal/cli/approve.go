@@ -2,34 +2,121 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"sync"
 
 	"deepseek/internal/permission"
+	"deepseek/internal/question"
+	"deepseek/internal/redact"
 	"deepseek/internal/session"
 )
 
 // approver asks a person for what the level does not allow, and logs that it
-// did and what came of it. Nobody to ask is a no.
-type approver struct{ owner *owner }
+// did and what came of it. Nobody to ask, and everything else that is not a
+// person's yes, is a no. It may be called from several goroutines: each approval
+// has a card of its own.
+//
+// mu owns asked.
+type approver struct {
+	questions *question.Service
+	// record logs an event and returns once it is on disk.
+	record func(ctx context.Context, typ string, data any) error
+	never  func() bool // --approve never: it is denied without asking
+	key    redact.Key  // shown and logged nowhere
+	child  string      // what the sub-agent that asks is doing; "" = the root asks
 
-// Approve implements permission.Approver.
+	mu    sync.Mutex
+	asked map[string]int // by call: how many approvals so far
+}
+
+// Approve implements permission.Approver. How it was decided is on disk when it
+// returns: before that, neither the tool nor the person is told.
 func (a *approver) Approve(ctx context.Context, r permission.Request) permission.Decision {
-	o := a.owner
-	err := o.agent.Record(ctx, session.TypeApprovalAsked, session.ApprovalAsked{
-		CallID: r.CallID, Tool: r.Tool, Title: r.Title, Detail: r.Detail, Reason: r.Reason,
+	what := question.Approval{
+		Title: a.key.String(r.Title), Reason: a.key.String(r.Reason), Detail: a.key.String(r.Detail), Prefix: a.key.String(r.Prefix),
+	}
+	if a.child != "" {
+		what.Title = fmt.Sprintf("%s (asked by the sub-agent %q)", what.Title, a.child)
+	}
+	err := a.record(ctx, session.TypeApprovalAsked, session.ApprovalAsked{
+		CallID: r.CallID, Tool: r.Tool, Title: what.Title, Detail: what.Detail, Reason: what.Reason,
 	})
 	if err != nil {
-		return permission.Decision{Message: err.Error()}
+		return permission.Decision{Message: "This needs approval, and asking could not be logged: " + err.Error()}
 	}
-	d := permission.Decision{Message: r.Reason + ". This needs approval, and nobody could be asked. Do what needs none, or tell the user what is missing."}
-	if o.settings.Approve == permission.ApproveNever {
-		d.Message = r.Reason + ". This needs approval, and approvals are denied here (--approve never). Do what needs none, or tell the user what is missing."
+	if a.never() {
+		v := question.Verdict{Because: "This needs approval, and approvals are denied here (--approve never)"}
+		return a.decide(r, what, v)
 	}
-	// The refusal stands whether or not ctx has ended meanwhile.
-	err = o.agent.Record(context.WithoutCancel(ctx), session.TypeApprovalDecided, session.ApprovalDecided{
-		CallID: r.CallID, Decision: session.DecisionDenied, Message: d.Message,
+	var d permission.Decision
+	logged := false // by whoever settles the wait, which has ended when Ask returns
+	o := a.questions.Ask(ctx, question.Request{
+		CallID: a.waitID(r.CallID), Kind: question.KindApproval, Caller: question.Caller{Live: true},
+		Questions: []session.Question{what.Question()},
+		Commit: func(o question.Outcome) error {
+			logged = true
+			return a.log(r, what, what.Verdict(o), &d)
+		},
 	})
-	if err != nil {
-		return permission.Decision{Message: err.Error()}
+	switch {
+	case !logged:
+		return a.decide(r, what, what.Verdict(o))
+	case o.Err != nil && o.Err.Code == question.CodeLogWrite:
+		return permission.Decision{Message: what.Verdict(o).Because}
 	}
 	return d
+}
+
+// waitID names the wait of an approval. It is neither that of the call itself,
+// which may be a question's, nor that of another approval of the call.
+func (a *approver) waitID(callID string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.asked == nil {
+		a.asked = map[string]int{}
+	}
+	a.asked[callID]++
+	if n := a.asked[callID]; n > 1 {
+		return fmt.Sprintf("%s:approval:%d", callID, n)
+	}
+	return callID + ":approval"
+}
+
+// decide logs a verdict that no wait brought. What cannot be logged is a no.
+func (a *approver) decide(r permission.Request, what question.Approval, v question.Verdict) permission.Decision {
+	var d permission.Decision
+	if err := a.log(r, what, v, &d); err != nil {
+		return permission.Decision{Message: "This needs approval, and the decision could not be logged: " + err.Error()}
+	}
+	return d
+}
+
+// log logs the verdict and then says in d what it comes to. It stands whether or
+// not the run was cancelled meanwhile, so nothing but the disk bounds it.
+func (a *approver) log(r permission.Request, what question.Approval, v question.Verdict, d *permission.Decision) error {
+	e := session.ApprovalDecided{CallID: r.CallID, Decision: session.DecisionDenied}
+	switch {
+	case v.ForSession:
+		e.Decision, e.Prefix = session.DecisionSession, what.Prefix
+	case v.Allowed:
+		e.Decision = session.DecisionOnce
+	default:
+		e.Message = fmt.Sprintf("%s. %s. Nothing was done. Go on with what needs no approval, or tell the user what is missing.", what.Reason, strings.TrimRight(v.Because, "."))
+	}
+	if err := a.record(context.Background(), session.TypeApprovalDecided, e); err != nil {
+		return err
+	}
+	*d = permission.Decision{Allowed: v.Allowed, ForSession: v.ForSession, Message: e.Message}
+	return nil
+}
+
+// approver asks for the session's agent, or, with a description, for one of its sub-agents.
+func (o *owner) approver(child string) *approver {
+	return &approver{
+		questions: o.questions,
+		record:    func(ctx context.Context, typ string, data any) error { return o.agent.Record(ctx, typ, data) },
+		never:     func() bool { return o.settings.Approve == permission.ApproveNever },
+		key:       o.key, child: child,
+	}
 }

@@ -27,7 +27,7 @@ const (
 // asked and how to answer, and where there is a terminal draws the card. It is
 // a client of the question service and holds no rule of it.
 //
-// mu owns cards and closed; each card runs in a goroutine that close waits for.
+// mu owns cards, lost and closed; each card runs in a goroutine that close waits for.
 type asking struct {
 	o        *owner
 	screen   *view.Screen
@@ -38,10 +38,14 @@ type asking struct {
 	ctx    context.Context // ends the cards
 	cancel context.CancelFunc
 	mu     sync.Mutex
-	cards  map[string]bool // calls whose card is on the terminal
+	cards  map[string]*drawing // by call
+	lost   map[string]bool     // calls that the terminal cannot ask for
 	closed bool
 	work   sync.WaitGroup
 }
+
+// drawing is a card that is on the terminal, or waits for its turn there.
+type drawing struct{ pending bool } // the wait has ended so, and nobody has said it yet
 
 // checkAnswerer refuses an answerer that cannot work here, before anything starts.
 func (a *App) checkAnswerer(answerer string) error {
@@ -56,7 +60,7 @@ func (a *App) canPrompt() bool { return a.InTerminal() && a.ErrTerminal() }
 // startAsking begins. interrupt is what Ctrl+C at a card does. answers may be nil.
 func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail func(error), interrupt func()) (*asking, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	as := &asking{o: o, screen: screen, ctx: ctx, cancel: cancel, cards: map[string]bool{}}
+	as := &asking{o: o, screen: screen, ctx: ctx, cancel: cancel, cards: map[string]*drawing{}}
 	if answers != nil {
 		as.stops = append(as.stops, answers.Serve(o.questions, fail))
 	}
@@ -71,7 +75,7 @@ func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail 
 			return nil, err
 		}
 		as.tty, as.prompter = tty, prompter
-		as.stops = append(as.stops, o.questions.Provide(func(question.Card) bool { return true }))
+		as.stops = append(as.stops, o.questions.Provide(as.offers))
 	}
 	as.stops = append(as.stops, o.questions.Watch(func(ev question.Event) { as.see(ev, interrupt) }))
 	return as, nil
@@ -81,13 +85,14 @@ func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail 
 func (as *asking) see(ev question.Event, interrupt func()) {
 	id := ev.Card.CallID
 	switch {
-	case ev.Type == question.Opened && !ev.Card.Kind.Permits():
+	case ev.Type == question.Opened && ev.Card.Kind.Permits():
+		as.announcePermit(ev.Card)
+	case ev.Type == question.Opened:
 		as.announce(ev.Card)
 		as.o.hook("opened", ev.Card)
 	case ev.Type == question.Closed && ev.Outcome == question.Pending:
-		if !as.drawn(id) {
-			as.screen.Announce("left pending, answer later with:")
-			as.screen.Announce("  " + as.o.answerCommand(id))
+		if !as.drawn(id, true) {
+			as.leftPending(id)
 		}
 		as.notice(ev.Card)
 		as.o.hook("pending", ev.Card)
@@ -100,7 +105,7 @@ func (as *asking) see(ev question.Event, interrupt func()) {
 	if as.closed {
 		return
 	}
-	as.cards[id] = true
+	as.cards[id] = &drawing{}
 	as.work.Go(func() { as.draw(ev.Card, interrupt) })
 }
 
@@ -125,24 +130,46 @@ func (as *asking) notice(c question.Card) {
 	as.screen.Announce("::notice title=deepseek::" + escape.Replace(text))
 }
 
-func (as *asking) drawn(callID string) bool {
+func (as *asking) leftPending(callID string) {
+	as.screen.Announce("left pending, answer later with:")
+	as.screen.Announce("  " + as.o.answerCommand(callID))
+}
+
+// drawn tells whether a card has the question in hand; pending leaves it to
+// the card to say that it is.
+func (as *asking) drawn(callID string, pending bool) bool {
 	as.mu.Lock()
 	defer as.mu.Unlock()
-	return as.cards[callID]
+	c := as.cards[callID]
+	if c != nil {
+		c.pending = pending
+	}
+	return c != nil
 }
 
 // draw runs one card to its end.
 func (as *asking) draw(c question.Card, interrupt func()) {
-	res, err := as.prompter.Run(as.ctx, as.o.card(c), &localDesk{service: as.o.questions, callID: c.CallID, ended: make(chan prompt.Ended, 1)})
+	res, err := as.prompter.Run(as.ctx, as.o.card(c), &localDesk{service: as.o.questions, callID: c.CallID})
 	as.mu.Lock()
+	pending := as.cards[c.CallID].pending
 	delete(as.cards, c.CallID)
 	as.mu.Unlock()
+	if pending && (err != nil || res.Outcome != prompt.Expired) {
+		as.leftPending(c.CallID) // the card has not said so
+	}
 	switch {
+	case err != nil && c.Kind.Permits():
+		if as.ctx.Err() == nil && !errors.Is(err, prompt.ErrGone) {
+			as.screen.Note("the approval is not asked here: " + err.Error())
+		}
+		as.giveUp(c.CallID)
 	case errors.Is(err, prompt.ErrTerminal):
 		// The claim is let go: the host's deadline counts, another shell may answer.
 		as.screen.Note("the question is not asked here: " + err.Error())
 	case err == nil && res.Outcome == prompt.Interrupted:
 		interrupt()
+	case c.Kind.Permits():
+		as.giveUp(c.CallID)
 	}
 }
 
@@ -152,13 +179,7 @@ func (o *owner) card(c question.Card) prompt.Card {
 		SessionID: o.header.ID, CallID: c.CallID, Kind: prompt.KindQuestion, Questions: c.Questions,
 		Timed: c.Kind == question.KindQuestion, Blocking: !c.Timed, AnswerCommand: o.answerCommand(c.CallID),
 	}
-	switch c.Kind {
-	case question.KindApproval:
-		card.Kind = prompt.KindApproval
-	case question.KindPlanReview:
-		card.Kind = prompt.KindPlan
-	}
-	return card
+	return permitting(card, c.Kind)
 }
 
 // close takes the cards away. The terminal is as it was when it returns.
@@ -210,11 +231,12 @@ func (d *localDesk) Attach(context.Context) (remaining time.Duration, timed bool
 	if !ok {
 		return 0, false, prompt.ErrGone
 	}
-	d.claim = claim
+	ended := make(chan prompt.Ended, 1)
+	d.claim, d.ended = claim, ended
 	go func() { // ends with the claim
 		for e := range claim.Ended() {
-			d.ended <- promptEnded(e)
-			close(d.ended)
+			ended <- promptEnded(e)
+			close(ended)
 		}
 	}()
 	return claim.Remaining(), claim.Remaining() >= 0, nil

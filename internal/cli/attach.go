@@ -131,7 +131,7 @@ func (at *attachment) run(ctx context.Context, signals *Signals) (err error) {
 			return err
 		case n.Request != nil:
 			at.draw(ctx, cancel, screen, p, answerable{
-				callID: n.Request.CallID, state: remote.StateOpen, tracked: n.Request.Kind == question.KindQuestion, questions: n.Request.Questions,
+				callID: n.Request.CallID, kind: n.Request.Kind, state: remote.StateOpen, tracked: n.Request.Kind == question.KindQuestion, questions: n.Request.Questions,
 			})
 		}
 	}
@@ -144,10 +144,10 @@ func (at *attachment) draw(ctx context.Context, cancel context.CancelCauseFunc, 
 	}
 	at.seen[q.callID] = true
 	at.work.Go(func() {
-		res, err := p.Run(ctx, prompt.Card{
+		res, err := p.Run(ctx, permitting(prompt.Card{
 			SessionID: at.t.ref, CallID: q.callID, Kind: prompt.KindQuestion, Timed: q.tracked, Blocking: !q.tracked,
 			Questions: q.questions, AnswerCommand: at.app.command(at.cfg.Home, "answer", at.t.ref, q.callID),
-		}, &remoteDesk{Desk: at.client.Desk(q.callID)})
+		}, q.kind), &remoteDesk{Desk: at.client.Desk(q.callID)})
 		switch {
 		case err == nil && res.Outcome == prompt.Interrupted:
 			cancel(Signal{Signal: interrupt})

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"deepseek/internal/question"
 	"deepseek/internal/session"
 )
 
@@ -170,9 +171,10 @@ func questionIDs(questions []session.Question) []string {
 // answerable is a question that a client may answer, as `answer` sees it.
 type answerable struct {
 	callID    string
-	state     string // open or continued
-	queued    bool   // a reply waits already
-	tracked   bool   // of timed mode: it stays answerable
+	kind      question.Kind // "" is a question
+	state     string        // open or continued
+	queued    bool          // a reply waits already
+	tracked   bool          // of timed mode: it stays answerable
 	questions []session.Question
 }
 

@@ -12,8 +12,10 @@ func commands() []registration {
 	return []registration{
 		register(newRun, runRun),
 		register(newAnswer, runAnswer),
+		register(newQuestions, runQuestions),
 		register(newAttach, runAttach),
 		register(newSend, runSend),
+		newSessions,
 		register(newShowCommand, runShow),
 		register(newModels, runModels),
 		newConfig,

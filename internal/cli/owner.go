@@ -238,16 +238,16 @@ func (o *owner) tools(_ context.Context) (*tool.Registry, error) {
 	if o.listener, err = remote.Listen(sockets); err != nil {
 		return nil, err
 	}
+	o.questions = question.New(o.header.ID, question.SystemClock{})
 	policy, err := permission.New(permission.Config{
 		Level: permission.Level(o.settings.Permission), Approve: permission.ApproveAsk, // `never` is the approver's, which logs it
 		Cwd: o.cwd, Home: o.cfg.Home, SocketDir: sockets, SessionPaths: []string{o.path()},
 		KeyFile: o.cfg.KeyFile, ConfigFiles: []string{o.cfg.UserFile}, SandboxWritable: o.cfg.SandboxWritable,
-		Approver: &approver{owner: o}, Getenv: o.app.Getenv,
+		Approver: o.approver(""), Getenv: o.app.Getenv,
 	})
 	if err != nil {
 		return nil, err
 	}
-	o.questions = question.New(o.header.ID, question.SystemClock{})
 	o.shell = shell.New(shell.Env{Cwd: o.cwd, Environ: o.app.Env, Policy: policy, Spill: o.log, Redact: o.key})
 	seen := &files.Observed{}
 	seen.Seed(o.state.Observed)
@@ -315,10 +315,14 @@ const closeTime = 4 * time.Second
 
 // close ends everything that the owner began, and frees the session.
 func (o *owner) close() error {
-	err := o.stopAccepting()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	var err error
+	if o.agent != nil {
+		err = o.agent.Dispose(ctx)
+	}
+	err = errors.Join(err, o.stopAccepting())
 	if o.shell != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTime)
-		defer cancel()
 		err = errors.Join(err, o.shell.Close(ctx))
 	}
 	o.hooks.close()

@@ -188,9 +188,19 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 	defer stop()
 
 	var begin error
-	res, end, err := p.agent.Run(canceling, engine.RunOptions{Input: t.input(), Leave: last}, func(string) {
-		begin = p.begin(from)
-	})
+	started := func(string) {
+		if begin = p.begin(from); begin != nil {
+			p.abort(begin)
+		}
+	}
+	options := engine.RunOptions{Input: t.input(), Leave: last}
+	res, end, err := p.agent.Run(canceling, options, started)
+	for errors.Is(err, engine.ErrRunning) {
+		// Between two tasks of a script somebody sent a message: it is served first.
+		if err = p.agent.WhenIdle(ctx); err == nil {
+			res, end, err = p.agent.Run(canceling, options, started)
+		}
+	}
 	if p.pump != nil {
 		err = errors.Join(err, p.pump.drain())
 	}

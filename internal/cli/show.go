@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -69,11 +68,10 @@ func (o showOptions) check() error {
 
 // reading is a session that is being shown.
 type reading struct {
-	a    *App
-	cfg  *config.Config
-	o    showOptions
-	ref  string // how the session is named in commands
-	path string
+	a   *App
+	cfg *config.Config
+	o   showOptions
+	target
 }
 
 func runShow(ctx context.Context, a *App, o showOptions) error {
@@ -81,16 +79,13 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	cwd, err := a.Cwd()
+	ctx, signals := Watch(ctx, a.Exit)
+	defer signals.Stop()
+	t, err := a.target(cfg, o.session)
 	if err != nil {
 		return err
 	}
-	ctx, signals := Watch(ctx, a.Exit)
-	defer signals.Stop()
-	r := &reading{a: a, cfg: cfg, o: o}
-	if r.path, err = a.store(cfg.Home).Locate(o.session, cwd); err != nil {
-		return err
-	}
+	r := &reading{a: a, cfg: cfg, o: o, target: t}
 	switch {
 	case o.json:
 		t, err := r.transcript(ctx, nil)
@@ -107,19 +102,15 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 		if o.html == "-" {
 			return a.printWhole(page)
 		}
-		file := o.html
-		if !filepath.IsAbs(file) {
-			file = filepath.Join(cwd, file)
-		}
-		return writeFile(file, page)
+		return a.writePage(o.html, page)
 	case o.follow:
 		return r.follow(ctx)
 	}
-	t, err := r.transcript(ctx, view.TextBound(o.expand))
+	text, err := r.transcript(ctx, view.TextBound(o.expand))
 	if err != nil {
 		return err
 	}
-	return a.paged(signals, func(w io.Writer) error { return view.WriteText(w, t, r.text()) })
+	return a.paged(signals, func(w io.Writer) error { return view.WriteText(w, text, r.text()) })
 }
 
 // text is how text looks on this stdout.
@@ -165,10 +156,6 @@ func (r *reading) read(ctx context.Context, keep view.Bound, live bool) (*view.T
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, end, err
-	}
-	r.ref = end.Header.ID
-	if byPath(r.o.session) {
-		r.ref = r.path
 	}
 	t, err := b.End(end.Header, live)
 	return t, end, err

@@ -30,6 +30,10 @@ func (r *reading) follow(ctx context.Context) error {
 		a.Warnf("deepseek: no run is at work on this session\n")
 		return nil
 	}
+	if owner.Session != t.SessionID {
+		a.Warnf("deepseek: this is a sub-agent's session, and its run cannot be followed by itself\nfollow the whole with: %s\n", a.command(r.cfg.Home, "show", owner.Session, "--follow"))
+		return nil
+	}
 	f := &follower{reading: r, next: end.Next, screen: view.NewScreen(a.Out, view.ScreenOptions{
 		Terminal: a.OutTerminal(), Cursor: a.OutTerminal() && a.Getenv("TERM") != "" && a.Getenv("TERM") != "dumb",
 		Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Width: a.outWidth, Verbose: r.o.expand,

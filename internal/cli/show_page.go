@@ -136,36 +136,43 @@ func (a *App) pagerEnv() []string {
 	return env
 }
 
-// writeFile writes a file whole or not at all, and replaces an old one. What is
-// no regular file, such as a pipe, is written to.
-func writeFile(path string, write func(io.Writer) error) error {
+// writePage writes a file, named relative to the working directory, whole or
+// not at all, and replaces an old one. What is no regular file, such as a pipe,
+// is written to.
+func (a *App) writePage(path string, write func(io.Writer) error) error {
 	failed := func(err error) error {
 		if err == nil {
 			return nil
 		}
 		return &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("cannot write %s: %v", path, reason(err))}
 	}
+	if !filepath.IsAbs(path) {
+		cwd, err := a.Cwd()
+		if err != nil {
+			return err
+		}
+		path = filepath.Join(cwd, path)
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+		path = real // the file is replaced, not the link
 	}
 	info, err := os.Stat(path)
-	if err == nil && info.IsDir() {
-		return usagef("cannot write the page to %s: it is a directory", path)
-	}
-	if err == nil && !info.Mode().IsRegular() {
+	switch {
+	case err == nil && info.IsDir():
+		return usagef("cannot write the page to %s: it is a directory\nname a file, or - for stdout", path)
+	case err == nil && !info.Mode().IsRegular():
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
 			return failed(err)
 		}
 		return failed(errors.Join(write(f), f.Close()))
 	}
-	// A transcript is private as its session is; an old file keeps its mode.
-	f, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o600), renameio.WithExistingPermissions())
+	// A transcript is as private as its session; an old file keeps its mode.
+	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o600), renameio.WithExistingPermissions())
 	if err != nil {
 		return failed(err)
 	}
-	err = write(f)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.CloseAtomicallyReplace()
 	}
 	return failed(errors.Join(err, f.Cleanup()))

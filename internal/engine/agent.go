@@ -38,7 +38,7 @@ type Line struct {
 	Raw  []byte // without the newline
 }
 
-// Options are what an agent is made of. All but Sleep, Cost, Spill and Redact are required.
+// Options are what an agent is made of. All but PlanTools, Sleep, Cost, Spill and Redact are required.
 type Options struct {
 	SessionID string
 	Model     model.Model
@@ -46,13 +46,21 @@ type Options struct {
 	System    string // of a new session; a resume sends what the log holds
 	Window    int    // context window in tokens
 	Tools     *tool.Registry
+	PlanTools *tool.Registry // offered in plan mode instead; nil: nothing is
 	Settings  session.Settings
 	MaxSteps  int // of an idle-to-idle interval
+	// Instructions is the text of InstructionsText, "" for none. It enters once,
+	// before the first task, and again where it differs from what the log holds.
+	Instructions string
 
 	Now   func() time.Time
 	NewID func() string                              // message ids, UUID v7
-	Sleep func(context.Context, time.Duration) error // between attempts
+	Sleep func(context.Context, time.Duration) error // between attempts; may be nil
 	Cost  func(session.Usage) (usd float64, ok bool) // may be nil
+	// Adapt says what a server that refused a request needs, beyond what the
+	// session has taken up already; false if that is not what the refusal is
+	// about. May be nil.
+	Adapt func(err error, have []string) (adaptation string, ok bool)
 	// Spill keeps what is too long for a result. May be nil.
 	Spill tool.Spill
 	// Redact takes secrets out of an encoded event before anything is made of
@@ -94,14 +102,17 @@ type Agent struct {
 	idle       chan struct{} // closed while idle
 	resting    bool          // the last turn failed: what is queued wakes nothing
 	leaving    bool
+	armed      string                  // id of the goal that gets rounds; a goal of an earlier process is not
 	cancel     context.CancelCauseFunc // of the turn in hand, nil between turns
 	cancelNext bool                    // cancelled between turns: begin no other
 	failure    error                   // the log's; final
 	feeds      map[*Feed]struct{}
 
 	// driver
-	resumed bool // the next request/header says so
-	steps   int  // of the interval
+	resumed bool  // the next request/header says so
+	steps   int   // of the interval
+	roomyTo int64 // after a compaction that did not help: none is tried below this size
+	repeats repeats
 }
 
 // New makes an agent over a log that state was folded from; the agent takes the
@@ -126,7 +137,12 @@ func (a *Agent) View(f func(*session.State)) {
 
 // event encodes a payload. Secrets are out of it from here on.
 func (a *Agent) event(typ string, data any) (session.Event, error) {
+	var op *session.SurfaceOp
+	if r, ok := data.(replacing); ok {
+		data, op = r.UserMessage, &r.SurfaceOp
+	}
 	e, err := session.NewEvent(typ, a.opts.Now().UnixMilli(), data)
+	e.SurfaceOp = op
 	if err == nil && a.opts.Redact != nil {
 		e.Data = a.opts.Redact(e.Data)
 	}
@@ -137,6 +153,12 @@ func (a *Agent) event(typ string, data any) (session.Event, error) {
 type item struct {
 	typ  string
 	data any
+}
+
+// replacing is a user/message that takes the place of others in the history.
+type replacing struct {
+	session.UserMessage
+	session.SurfaceOp
 }
 
 // put appends a batch and folds it. The caller holds mu. The events are not

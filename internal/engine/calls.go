@@ -23,9 +23,10 @@ type callRun struct {
 	tool    tool.Tool
 	args    json.RawMessage
 	invalid *tool.Result // why it cannot run
+	parent  *callRun     // of a sub-call: whose code made it
 	result  tool.Result
 	done    bool // result is set
-	logged  bool // the tool/result stands in the log
+	logged  bool // the result stands in the log
 }
 
 // batch runs the calls of one assistant message. Its mutex guards the calls'
@@ -42,9 +43,10 @@ type batch struct {
 // runCalls gives every call its result. An error means that the log failed.
 func (a *Agent) runCalls(ctx context.Context, turn, step int, calls []session.Call) error {
 	b := &batch{agent: a, turn: turn, step: step}
+	tools := a.tools()
 	for _, c := range calls {
 		r := &callRun{Call: c}
-		r.tool, r.args, r.invalid = a.opts.Tools.Check(c.Name, c.Arguments)
+		r.tool, r.args, r.invalid = tools.Check(c.Name, c.Arguments)
 		b.calls = append(b.calls, r)
 	}
 	pending := ""
@@ -133,6 +135,9 @@ func (b *batch) run(ctx context.Context, group []*callRun) {
 
 // start logs that the call begins.
 func (b *batch) start(c *callRun) error {
+	if c.parent != nil {
+		return b.agent.append(item{session.TypePTCDispatchStart, c.sub()})
+	}
 	return b.agent.append(item{session.TypeToolCall, session.ToolCall{
 		Turn: b.turn, Step: b.step, CallID: c.ID, Name: c.Name, Arguments: c.Arguments,
 	}})
@@ -152,15 +157,28 @@ func (b *batch) call(ctx context.Context, c *callRun) {
 		b.fail(err)
 		return
 	}
+	b.finish(c, b.fit(c, b.body(ctx, c)))
+}
+
+// body runs the tool, and returns when its sub-calls have ended too.
+func (b *batch) body(ctx context.Context, c *callRun) (r tool.Result) {
 	defer func() {
 		if p := recover(); p != nil {
-			b.finish(c, tool.Errorf(tool.CodeInternal, "the tool %s failed in a way it should not have: %v. What it did is not known.", c.Name, p))
+			r = tool.Errorf(tool.CodeInternal, "the tool %s failed in a way it should not have: %v. What it did is not known.", c.Name, p)
 		}
 	}()
-	b.finish(c, b.fit(c, c.tool.Run(ctx, tool.Call{
+	call := tool.Call{
 		ID: c.ID, Turn: b.turn, Step: b.step, Arguments: c.args,
 		Commit: func(r tool.Result) error { return b.commitNow(c, r) },
-	})))
+	}
+	if c.parent == nil {
+		subs := newSubCalls(ctx, b, c)
+		defer func() { r = subs.end(r) }()
+		call.Dispatch = subs.dispatch
+	} else if c.tool.Traits().Person {
+		defer tool.Rest(ctx)()
+	}
+	return c.tool.Run(ctx, call)
 }
 
 // fit cuts what is too long for a result; the whole goes beside the session, without secrets.
@@ -213,6 +231,9 @@ func (b *batch) commit() error {
 
 // log appends the call's result. The caller holds mu.
 func (b *batch) log(c *callRun) error {
+	if c.parent != nil {
+		return b.logSub(c)
+	}
 	res := session.ToolResult{
 		Turn: b.turn, Step: b.step, Meta: c.result.Meta,
 		Message: session.ToolMessage{

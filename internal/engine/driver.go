@@ -114,9 +114,9 @@ func (a *Agent) setStatus(s Status) {
 	}
 }
 
-// drive runs turns until nothing is owed. It is the only goroutine that drives:
-// wake starts it when the agent is idle, and it becomes idle under the lock that
-// wake needs.
+// drive runs turns until nothing is owed, and then the rounds of the goal, one
+// at a time. It is the only goroutine that drives: wake starts it when the agent
+// is idle, and it becomes idle under the lock that wake needs.
 func (a *Agent) drive() {
 	for {
 		for a.owed() {
@@ -132,7 +132,7 @@ func (a *Agent) drive() {
 		// Whoever waits for idleness may rely on the log.
 		_ = a.sync(context.Background()) // an error is kept as a.failure
 		a.mu.Lock()
-		if !a.owes() {
+		if !a.owes() && !a.queueRound() {
 			a.setStatus(Idle)
 			a.mu.Unlock()
 			return

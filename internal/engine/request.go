@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,61 +14,166 @@ import (
 	"deepseek/internal/session"
 )
 
-// request sends the history and returns the model's answer, retried as the
-// policy allows. The log holds everything that the request is made of before
-// it is sent.
+// request sends the history and returns the model's answer. Where the server
+// finds the history too long, it is compacted once, and sent again if that made
+// it shorter.
 func (a *Agent) request(ctx context.Context, turn, step int) (model.Response, error) {
-	req, err := a.prepare()
-	if err != nil {
+	r := sending{turn: turn, step: step, shape: whole, sink: a.delta(turn, step)}
+	var err error
+	if r.body, err = a.header(); err != nil {
 		return model.Response{}, err
 	}
-	if err := a.sync(ctx); err != nil {
+	if err := a.makeRoom(ctx, r); err != nil {
 		return model.Response{}, err
 	}
-	return model.Run(ctx, model.Retry{
-		Sleep: a.opts.Sleep,
-		Wait: func(attempt int, delay time.Duration, e *model.Error) error {
-			err := a.append(item{session.TypeLLMRetry, session.Retry{
-				Turn: turn, Step: step, Attempt: attempt, DelayMS: delay.Milliseconds(),
-				Error: session.ErrorInfo{Code: e.Code, Message: e.Message, Status: e.Status},
-			}})
-			if err != nil {
-				return err
-			}
-			return a.sync(ctx) // whoever watches is told before the wait
-		},
-		Start: func(attempt int) error {
-			if err := a.append(item{session.TypeLLMRetryStarted, session.RetryStarted{Turn: turn, Step: step, Attempt: attempt}}); err != nil {
-				return err
-			}
-			return a.sync(ctx)
-		},
-	}, func(ctx context.Context) (model.Response, error) {
-		return a.opts.Model.Generate(ctx, req, a.delta(turn, step))
-	})
+	resp, err := a.send(ctx, r)
+	if !tooLong(err) {
+		return resp, err
+	}
+	shorter, failed := a.compact(ctx, r, overLimit)
+	if failed != nil {
+		return model.Response{}, failed
+	}
+	if !shorter {
+		return resp, err
+	}
+	return a.send(ctx, r)
 }
 
-// prepare builds the request from the log's state and logs its header where it differs.
-func (a *Agent) prepare() (model.Request, error) {
+// sending is a request of a step: what stands before the messages, what is made
+// of them, and who is told as the answer streams, if anybody.
+type sending struct {
+	turn, step int
+	body       session.HeaderBody
+	shape      func([]session.Message) []session.Message
+	sink       func(model.Delta)
+}
+
+// whole sends the history as it is.
+func whole(history []session.Message) []session.Message { return history }
+
+func tooLong(err error) bool {
+	var e *model.Error
+	return errors.As(err, &e) && e.Code == model.CodeContextWindow
+}
+
+// send makes a request of the log's state and returns the answer: retried as
+// the policy allows, and once more with each adaptation that the server turns out
+// to need. The log holds everything that the request is made of before it is sent.
+func (a *Agent) send(ctx context.Context, r sending) (model.Response, error) {
+	before := 0 // attempts, of the requests that an adaptation has replaced
+	for {
+		req, err := a.prepare(r)
+		if err != nil {
+			return model.Response{}, err
+		}
+		if err := a.sync(ctx); err != nil {
+			return model.Response{}, err
+		}
+		attempts := 0
+		resp, err := model.Run(ctx, model.Retry{
+			Sleep: a.opts.Sleep,
+			Wait: func(attempt int, delay time.Duration, e *model.Error) error {
+				return a.retrying(ctx, r, before+attempt, delay, e)
+			},
+			Start: func(attempt int) error { return a.retry(ctx, r, before+attempt) },
+		}, func(ctx context.Context) (model.Response, error) {
+			attempts++
+			return a.opts.Model.Generate(ctx, req, r.sink)
+		})
+		before += attempts
+		adapted, failed := a.adapt(ctx, r, before, req.Adaptations, err)
+		if failed != nil {
+			return model.Response{}, failed
+		}
+		if !adapted {
+			return resp, err
+		}
+	}
+}
+
+// retrying logs that an attempt failed and is repeated. Whoever watches is told before the wait.
+func (a *Agent) retrying(ctx context.Context, r sending, attempt int, delay time.Duration, e *model.Error) error {
+	err := a.append(item{session.TypeLLMRetry, session.Retry{
+		Turn: r.turn, Step: r.step, Attempt: attempt, DelayMS: delay.Milliseconds(),
+		Error: session.ErrorInfo{Code: e.Code, Message: e.Message, Status: e.Status},
+	}})
+	if err != nil {
+		return err
+	}
+	return a.sync(ctx)
+}
+
+// retry logs that an attempt begins.
+func (a *Agent) retry(ctx context.Context, r sending, attempt int) error {
+	if err := a.append(item{session.TypeLLMRetryStarted, session.RetryStarted{Turn: r.turn, Step: r.step, Attempt: attempt}}); err != nil {
+		return err
+	}
+	return a.sync(ctx)
+}
+
+// adapt takes up what the server's refusal shows that it needs, for the rest of
+// the session, and tells whether the request is to be made once more. Nothing is
+// taken up twice, so a server that contradicts itself comes to an end.
+func (a *Agent) adapt(ctx context.Context, r sending, attempt int, have []string, err error) (bool, error) {
+	var refusal *model.Error
+	if a.opts.Adapt == nil || !errors.As(err, &refusal) {
+		return false, nil
+	}
+	need, ok := a.opts.Adapt(refusal, have)
+	if !ok || slices.Contains(have, need) {
+		return false, nil
+	}
+	if err := a.retrying(ctx, r, attempt, 0, refusal); err != nil {
+		return false, err
+	}
+	a.mu.Lock()
+	settings := a.settings()
+	settings.Adaptations = append(slices.Clone(have), need)
+	err = a.put(item{session.TypeSettings, settings})
+	a.mu.Unlock()
+	if err != nil {
+		return false, err
+	}
+	return true, a.retry(ctx, r, attempt+1)
+}
+
+// settings are those of the options, with the adaptations that the log has: what
+// a server needs is found in a run, and stays. The caller holds mu.
+func (a *Agent) settings() session.Settings {
+	s := a.opts.Settings
+	if logged := a.state.Settings; logged != nil {
+		s.Adaptations = logged.Adaptations
+	}
+	return s
+}
+
+// header is what stands before the messages of the next request. It is logged
+// where it differs from the last.
+func (a *Agent) header() (session.HeaderBody, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	body := session.HeaderBody{Config: a.opts.Config, System: a.opts.System, Tools: a.opts.Tools.Specs()}
+	body := session.HeaderBody{Config: a.opts.Config, System: a.opts.System, Tools: a.offered().Specs()}
 	if last, ok, err := a.state.HeaderBody(); err != nil {
-		return model.Request{}, err
+		return body, err
 	} else if ok {
 		// What the server has cached begins with the system text: a session keeps its own for life.
 		body.System = last.System
 	}
-	if err := a.logHeader(body); err != nil {
-		return model.Request{}, err
-	}
+	return body, a.logHeader(body)
+}
+
+// prepare builds the request from the log's state.
+func (a *Agent) prepare(r sending) (model.Request, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	msgs, err := a.state.History.Messages()
 	if err != nil {
 		return model.Request{}, err
 	}
 	return model.Request{
-		Config: body.Config, System: body.System, Messages: msgs, Tools: body.Tools,
-		Adaptations: a.opts.Settings.Adaptations, Committed: a.state.Committed,
+		Config: r.body.Config, System: r.body.System, Messages: r.shape(msgs), Tools: r.body.Tools,
+		Adaptations: a.settings().Adaptations, Committed: a.state.Committed,
 	}, nil
 }
 
@@ -117,17 +224,21 @@ func (a *Agent) commit(turn, step int, resp model.Response) ([]session.Call, err
 		taken[c.ID] = true
 		calls[i] = c
 	}
-	usage := resp.Usage
-	if usage != nil && a.opts.Cost != nil {
-		u := *usage
-		if usd, ok := a.opts.Cost(u); ok {
-			u.CostUSD = &usd
-		}
-		usage = &u
-	}
 	return calls, a.put(item{session.TypeAssistantMessage, session.AssistantMessage{
-		Turn: turn, Step: step, Message: a.modelMessage(resp, calls), Usage: usage,
+		Turn: turn, Step: step, Message: a.modelMessage(resp, calls), Usage: a.priced(resp.Usage),
 	}})
+}
+
+// priced is a usage with what it costs, as far as that is known.
+func (a *Agent) priced(usage *session.Usage) *session.Usage {
+	if usage == nil || a.opts.Cost == nil {
+		return usage
+	}
+	u := *usage
+	if usd, ok := a.opts.Cost(u); ok {
+		u.CostUSD = &usd
+	}
+	return &u
 }
 
 // commitCut logs what a cancelled stream had delivered, without its calls.
@@ -136,7 +247,7 @@ func (a *Agent) commitCut(turn, step int, resp model.Response) error {
 		return nil
 	}
 	return a.append(item{session.TypeAssistantMessage, session.AssistantMessage{
-		Turn: turn, Step: step, Message: a.modelMessage(resp, nil), Usage: resp.Usage, Interrupted: true,
+		Turn: turn, Step: step, Message: a.modelMessage(resp, nil), Usage: a.priced(resp.Usage), Interrupted: true,
 	}})
 }
 

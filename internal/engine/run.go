@@ -10,8 +10,10 @@ import (
 
 // RunOptions say how an interval is opened and closed.
 type RunOptions struct {
-	Input *Input // nil: what is queued alone is worked off
-	Leave bool   // at its end the owner goes: messages are refused from then on
+	Input *Input     // nil: what is queued, or the goal, alone is worked off
+	Plan  bool       // in plan mode from now on; a session that is in it stays in it
+	Goal  *GoalStart // nil: the goal stays as it is, and disarmed if this process has not armed it
+	Leave bool       // at its end the owner goes: messages are refused from then on
 }
 
 // Input is the message that opens an interval.
@@ -40,7 +42,7 @@ func Task(text string) *Input {
 func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID string)) (session.RunResult, session.Reason, error) {
 	begun := a.opts.Now()
 	a.mu.Lock()
-	id, err := a.open(o.Input)
+	id, err := a.open(o)
 	a.mu.Unlock()
 	if err != nil {
 		return session.RunResult{}, session.Reason{}, err
@@ -52,7 +54,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 		started(id)
 	}
 	a.mu.Lock()
-	if !a.state.Inbox.Empty() {
+	if _, round := a.nextRound(); round || !a.state.Inbox.Empty() {
 		a.wake()
 	}
 	a.mu.Unlock()
@@ -84,28 +86,49 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 	return res, in.End(), a.failure
 }
 
-// open begins the interval: closers, settings and the receipt are one batch.
-// The driver is not woken yet. The caller holds mu.
-func (a *Agent) open(in *Input) (id string, err error) {
+// open begins the interval: closers, settings, what the run does about plan mode
+// and the goal, the receipt, and instructions that are new are one batch. The driver is not woken yet. A
+// refusal is a *session.GoalError where it is the goal's. The caller holds mu.
+func (a *Agent) open(o RunOptions) (id string, err error) {
 	if a.status != Idle || a.interval != nil {
 		return "", ErrRunning
 	}
 	if a.leaving {
 		return "", ErrLeaving
 	}
+	batch := []item{{session.TypeSettings, a.settings()}}
+	if o.Plan && !a.state.Plan {
+		batch = append(batch, item{session.TypePlanMode, session.PlanMode{Active: true}})
+	}
+	armed := a.armed
+	var stale []item
+	if o.Goal != nil {
+		goal, changed, err := a.start(*o.Goal)
+		if err != nil {
+			return "", err
+		}
+		armed = goal.ID
+		if changed {
+			batch = append(batch, item{session.TypeGoalChange, session.GoalChange{Goal: &goal}})
+			stale = a.discardRounds()
+		}
+	}
+	if o.Input == nil && a.state.Inbox.Empty() && (o.Goal == nil || o.Plan || a.state.Plan) {
+		return "", errors.New("there is nothing to do: no task, no goal, and the inbox is empty")
+	}
 	from := a.state.Next
-	batch := []item{{session.TypeSettings, a.opts.Settings}}
-	if in != nil {
-		m := a.message(in.Content, in.Source)
+	if o.Input != nil {
+		m := a.message(o.Input.Content, o.Input.Source)
 		id = m.ID
-		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Insert(in.Target, m)})
-		from++
+		from += int64(len(batch))
+		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Insert(o.Input.Target, m)})
 	}
-	if in == nil && a.state.Inbox.Empty() {
-		return "", errors.New("there is nothing to do: no task, and the inbox is empty")
+	if text := a.announcement(); text != "" { // ahead of whatever is queued for the next step
+		m := a.message([]session.Block{{Type: session.BlockText, Text: text}}, session.Source{Kind: session.SourceAgentInstructions})
+		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Ahead(session.NextStep, m)})
 	}
-	a.interval = session.NewInterval(from)
-	if err := a.put(batch...); err != nil {
+	a.interval, a.armed = session.NewInterval(from), armed
+	if err := a.put(append(batch, stale...)...); err != nil {
 		a.interval = nil
 		return "", fmt.Errorf("begin the run: %w", err)
 	}

@@ -36,6 +36,11 @@ func (a *Agent) stepsOf(ctx context.Context, n int) (session.Reason, error) {
 		if ctx.Err() != nil && step > 1 {
 			return session.Reason{Kind: session.EndAborted, Cause: ref(cause(ctx))}, nil
 		}
+		if step == 1 {
+			if refused, err := a.refuseStale(n); err != nil || refused {
+				return session.Reason{Kind: session.EndBlocked}, err
+			}
+		}
 		if a.steps >= a.opts.MaxSteps {
 			if step == 1 {
 				if err := a.append(item{session.TypeTurnStart, session.TurnStart{Turn: n}}); err != nil {

@@ -14,8 +14,13 @@ import (
 // waitLimit bounds fakellm-wait in a script, which has no deadline of its own.
 const waitLimit = 30 * time.Second
 
+// ReportTo is the key under which a script's Setup puts what is told of broken
+// rules: Env.Values[ReportTo] = Env.T(). Without it they are only logged.
+const ReportTo = "fakellm.ReportTo"
+
 // Commands are the commands of a script, as the package's comment lists them.
-// A server ends with the script that started it.
+// A server ends with the script that started it, and a request that broke a rule
+// then fails the script, also where the program under test made nothing of it.
 func Commands() map[string]func(*testscript.TestScript, bool, []string) {
 	var mu sync.Mutex // scripts run in parallel
 	servers := map[*testscript.TestScript]*Server{}
@@ -45,8 +50,12 @@ func Commands() map[string]func(*testscript.TestScript, bool, []string) {
 			servers[ts] = s
 			ts.Defer(func() {
 				s.Close()
+				report := ts.Logf
+				if t, ok := ts.Value(ReportTo).(interface{ Errorf(string, ...any) }); ok && !script.Lenient {
+					report = t.Errorf
+				}
 				for _, v := range s.Violations() {
-					ts.Logf("fakellm: %s", v)
+					report("the model server was sent a bad request: %s", v)
 				}
 				mu.Lock()
 				defer mu.Unlock()

@@ -28,6 +28,7 @@ type AskWrite struct {
 // Denied is the error of an access that is not allowed. Its text is for the model.
 type Denied struct {
 	Message string
+	Asked   bool // a yes was needed and not given; else no yes would have helped
 }
 
 func (d *Denied) Error() string { return d.Message }
@@ -73,10 +74,10 @@ func (p *Policy) changeable(path string) (resolved, error) {
 		return r, err
 	}
 	if g, ok := p.guardOf(r.abs); ok {
-		return r, &Denied{fmt.Sprintf("%s is never written by tools: it belongs to %s.", r.abs, g.what)}
+		return r, &Denied{Message: fmt.Sprintf("%s is never written by tools: it belongs to %s.", r.abs, g.what)}
 	}
 	if p.level == ReadOnly {
-		return r, &Denied{fmt.Sprintf("%s was not changed: this session is read-only. Tell the user what you would change.", r.abs)}
+		return r, &Denied{Message: fmt.Sprintf("%s was not changed: this session is read-only. Tell the user what you would change.", r.abs)}
 	}
 	if r.info != nil && r.info.IsDir() {
 		return r, &os.PathError{Op: "write", Path: r.abs, Err: syscall.EISDIR}
@@ -191,7 +192,7 @@ func (p *Policy) unguarded(root *os.Root) error {
 	}
 	id := identity{uint64(st.Dev), uint64(st.Ino)} //nolint:unconvert // the types differ between systems
 	if g, ok := p.guardedIDs()[id]; ok {
-		return &Denied{fmt.Sprintf("%s is never written by tools: it belongs to %s.", root.Name(), g.what)}
+		return &Denied{Message: fmt.Sprintf("%s is never written by tools: it belongs to %s.", root.Name(), g.what)}
 	}
 	return nil
 }
@@ -211,7 +212,7 @@ func (p *Policy) ForRead(path string) error {
 			same = ok && other == id
 		}
 		if same {
-			return &Denied{fmt.Sprintf("%s is not read by tools: it is %s.", path, g.what)}
+			return &Denied{Message: fmt.Sprintf("%s is not read by tools: it is %s.", path, g.what)}
 		}
 	}
 	return nil

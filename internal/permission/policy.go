@@ -104,10 +104,10 @@ func (p *Policy) ask(ctx context.Context, r Request) (Decision, error) {
 		return Decision{}, err
 	}
 	if p.approve == ApproveNever {
-		return Decision{}, &Denied{fmt.Sprintf("%s. This needs approval, and approvals are denied here (--approve never). Do what needs none, or tell the user what is missing.", r.Reason)}
+		return Decision{}, &Denied{Asked: true, Message: fmt.Sprintf("%s. This needs approval, and approvals are denied here (--approve never). Do what needs none, or tell the user what is missing.", r.Reason)}
 	}
 	if p.approver == nil {
-		return Decision{}, &Denied{fmt.Sprintf("%s. This needs approval, and nobody could be asked. Do what needs none, or tell the user what is missing.", r.Reason)}
+		return Decision{}, &Denied{Asked: true, Message: fmt.Sprintf("%s. This needs approval, and nobody could be asked. Do what needs none, or tell the user what is missing.", r.Reason)}
 	}
 	d := p.approver.Approve(ctx, r)
 	if d.Allowed {
@@ -119,7 +119,7 @@ func (p *Policy) ask(ctx context.Context, r Request) (Decision, error) {
 	if d.Message == "" {
 		d.Message = "The user did not allow this."
 	}
-	return d, &Denied{d.Message}
+	return d, &Denied{Message: d.Message, Asked: true}
 }
 
 // Workspace is the git work tree that holds cwd, else cwd; cwd where that would

@@ -46,6 +46,9 @@ type Card struct {
 	// EscAnswer is the label that Esc twice takes on an approval or a plan review.
 	// Without it the card is rejected with CodeCancelled.
 	EscAnswer string
+	// WordsFor is the label of an approval or a plan review that takes words.
+	// Without it, every label that ends with an ellipsis does.
+	WordsFor string
 }
 
 // Desk is where a card's answer goes, one desk a card. Every call returns soon

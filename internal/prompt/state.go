@@ -82,7 +82,14 @@ func (s *cardState) takesText(i, row int) bool {
 	if row >= len(opts) {
 		return true
 	}
-	return !s.card.isQuestion() && (strings.HasSuffix(opts[row].Label, "…") || strings.HasSuffix(opts[row].Label, "..."))
+	switch label := opts[row].Label; {
+	case s.card.isQuestion():
+		return false
+	case s.card.WordsFor != "":
+		return label == s.card.WordsFor
+	default:
+		return strings.HasSuffix(label, "…") || strings.HasSuffix(label, "...")
+	}
 }
 
 func (s *cardState) reviewing() bool { return s.at >= len(s.card.Questions) }
@@ -161,7 +168,7 @@ func (s *cardState) handOver() effect {
 	case s.card.isQuestion():
 		return effectHandOver
 	}
-	s.note = "only this terminal can answer this"
+	s.note = "this is not handed over; Ctrl+L puts it off"
 	return effectNone
 }
 

@@ -85,12 +85,12 @@ func CheckBatch(questions []session.Question, batch []session.Answer) *Error {
 	return badAnswer(session.CheckBatch(questions, batch))
 }
 
-// checkAnswers is CheckBatch as the card takes it.
-func checkAnswers(c Card, batch []session.Answer) *Error {
-	if c.Kind.Permits() {
-		return badAnswer(session.CheckBatchWithWords(c.Questions, batch))
+// CheckAnswers is CheckBatch as a card of the kind takes it.
+func CheckAnswers(kind Kind, questions []session.Question, batch []session.Answer) *Error {
+	if kind.Permits() {
+		return badAnswer(session.CheckBatchWithWords(questions, batch))
 	}
-	return CheckBatch(c.Questions, batch)
+	return CheckBatch(questions, batch)
 }
 
 func badAnswer(err error) *Error {

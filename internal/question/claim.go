@@ -50,7 +50,7 @@ func (c *Claim) Detach() {
 // does not answer the questions is BAD_ANSWER and the wait goes on. Once the
 // settlement has begun, ctx does not stop it.
 func (c *Claim) Respond(ctx context.Context, answers []session.Answer) (accepted bool, err error) {
-	bad := checkAnswers(c.card, answers)
+	bad := CheckAnswers(c.card.Kind, c.card.Questions, answers)
 	return c.settle(ctx, bad, func() Outcome { return Outcome{Answers: inOrder(c.card.Questions, answers)} })
 }
 

@@ -28,7 +28,7 @@ type channel struct {
 	quit context.Context // ends with the connection: nothing more is handed out
 
 	mu     sync.Mutex
-	busy   bool // a request is out and not answered
+	busy   bool // a request is out and not dealt with
 	result []byte
 	after  []func()
 
@@ -79,7 +79,7 @@ func (c *channel) Recv() ([]byte, error) {
 			return nil, io.EOF
 		}
 		c.mu.Lock()
-		c.busy = wantsAnswer(line.text)
+		c.busy = true
 		c.mu.Unlock()
 		return line.text, nil
 	}
@@ -103,17 +103,6 @@ func (c *channel) check(line inLine) *jrpc2.Error {
 		return jrpc2.Errorf(jrpc2.InvalidRequest, "a request is an object, got %s", kindOfJSON(text))
 	}
 	return nil
-}
-
-// wantsAnswer tells whether the server will answer a line: everything but a
-// notification that is well-formed.
-func wantsAnswer(line []byte) bool {
-	reqs, err := jrpc2.ParseRequests(line)
-	if err != nil || len(reqs) != 1 {
-		return true
-	}
-	r := reqs[0]
-	return r.ID != "" || r.Error != nil || r.Method == ""
 }
 
 func (c *channel) idle() bool {
@@ -141,6 +130,14 @@ func (c *channel) Send(line []byte) error {
 		return fmt.Errorf("answer: %w", err)
 	}
 	return nil
+}
+
+// settled says that the request in hand was a notification and has been dealt with.
+func (c *channel) settled() {
+	c.mu.Lock()
+	c.busy, c.result = false, nil
+	c.mu.Unlock()
+	signal(c.answered)
 }
 
 // Close implements jrpc2's channel. The connection is its owner's to close,

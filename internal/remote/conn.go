@@ -53,7 +53,7 @@ type stream interface {
 	SetWriteDeadline(time.Time) error
 }
 
-// conn serves one client on a control socket.
+// conn serves one client, on a control socket or on standard streams.
 type conn struct {
 	stream stream
 	gone   func() bool // the client has closed for good; may be nil
@@ -88,6 +88,44 @@ func (c *conn) leave() { c.in.stop() }
 // and after leave; what was read by then is answered. When ctx ends, requests
 // in hand are cut short.
 func (c *conn) serve(ctx context.Context, host Host, info ServerInfo, leaving func() bool) {
+	var s *seat
+	open := func(ch *channel) func(string) call {
+		s = newSeat(host, c.out, c.lim, info, ch.afterAnswer)
+		return s.find
+	}
+	err := c.talk(ctx, open, func(ctx context.Context) {
+		if err := s.close(ctx, leaving()); err != nil {
+			c.log.Debug("a client did not get the last events", "error", err)
+		}
+	})
+	if err != nil {
+		c.log.Debug("a client was left", "error", err)
+	}
+}
+
+// call is a method's handler, bound to what it serves.
+type call func(ctx context.Context, params json.RawMessage) (any, error)
+
+// find gives the handler of a method of the control socket.
+func (s *seat) find(name string) call {
+	return func(ctx context.Context, params json.RawMessage) (any, error) {
+		h, ok := socketMethods[name]
+		if !ok {
+			return nil, unknownMethod(name)
+		}
+		return h(ctx, s, params)
+	}
+}
+
+func unknownMethod(name string) error {
+	return jrpc2.Errorf(jrpc2.MethodNotFound, "there is no method %q here", clip([]byte(name)))
+}
+
+// talk serves requests until the input is over and all of it is answered. open
+// is called first and yields what finds the handler of a method; end has the
+// last word, for as long as its context lasts. The error says why a client was
+// given up, or could not be written to.
+func (c *conn) talk(ctx context.Context, open func(*channel) func(name string) call, end func(context.Context)) error {
 	ctx, quit := context.WithCancel(ctx)
 	defer quit()
 	go c.in.run()
@@ -104,8 +142,7 @@ func (c *conn) serve(ctx context.Context, host Host, info ServerInfo, leaving fu
 	}()
 
 	ch := newChannel(ctx, c.in, c.out, c.gone)
-	s := newSeat(host, c.out, c.lim, info, ch.afterAnswer)
-	srv := jrpc2.NewServer(assigner{s, ch}, &jrpc2.ServerOptions{
+	srv := jrpc2.NewServer(assigner{open(ch), ch}, &jrpc2.ServerOptions{
 		Concurrency: 1, DisableBuiltin: true, NewContext: func() context.Context { return ctx },
 	})
 	if err := srv.Start(ch).Wait(); err != nil {
@@ -115,49 +152,42 @@ func (c *conn) serve(ctx context.Context, host Host, info ServerInfo, leaving fu
 	// The input is over and all of it is answered.
 	flush, cancel := context.WithTimeout(ctx, c.lim.flush)
 	defer cancel()
-	if err := s.close(flush, leaving()); err != nil {
-		c.log.Debug("a client did not get the last events", "error", err)
-	}
+	end(flush)
 	c.out.finish()
 	c.limitWrites(c.lim.flush)
-	if err := <-written; err != nil {
-		c.log.Debug("a client was left", "error", err)
-	}
+	err := <-written
 	if err := c.stream.Close(); err != nil {
 		c.log.Debug("close a client's connection", "error", err)
 	}
 	c.in.stop() // it may wait for room instead of reading
 	<-c.in.done
+	return err
 }
 
-// assigner finds the handler of a method for one connection.
+// assigner finds the handlers of one connection. It has one for every name, so
+// that the channel is told of the end of every notification.
 type assigner struct {
-	seat *seat
+	find func(name string) call
 	ch   *channel
 }
 
 // Assign implements jrpc2.Assigner.
 func (a assigner) Assign(_ context.Context, name string) jrpc2.Handler {
-	h, ok := socketMethods[name]
-	if !ok {
-		return nil
-	}
+	h := a.find(name)
 	return func(ctx context.Context, req *jrpc2.Request) (res any, err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				res, err = nil, &jrpc2.Error{Code: jrpc2.InternalError, Message: fmt.Sprintf("%s failed in a way it should not have: %v", name, p)}
 			}
 			if req.IsNotification() {
-				for _, f := range a.ch.takeAfter() {
-					f()
-				}
+				a.ch.settled()
 			}
 		}()
 		var raw json.RawMessage
 		if err := req.UnmarshalParams(&raw); err != nil {
 			return nil, err
 		}
-		if res, err = h(ctx, a.seat, raw); err != nil {
+		if res, err = h(ctx, raw); err != nil {
 			return nil, wire(err)
 		}
 		if !req.IsNotification() {

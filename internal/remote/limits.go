@@ -19,5 +19,12 @@ var socketLimits = limits{
 	stall: 15 * time.Second, silence: 15 * time.Second, flush: 2 * time.Second,
 }
 
+// stdioLimits are those of standard streams. A client there is not bound to
+// ping: its end is the end of its process, which closes the streams.
+var stdioLimits = limits{
+	line: 64 << 20, ahead: 1 << 20, queue: 16 << 20, page: 8 << 20,
+	stall: 15 * time.Second, flush: 5 * time.Second,
+}
+
 // pingEvery is how often a client pings: often enough for the silence above.
 const pingEvery = 5 * time.Second

@@ -144,7 +144,13 @@ func (o *outbox) finish() {
 
 // dropFor gives the client up: what is queued is thrown away, and if it still
 // reads it is told the reason.
-func (o *outbox) dropFor(reason error) {
+func (o *outbox) dropFor(reason error) { o.giveUp(reason, false) }
+
+// endFor ends the connection for a reason that is not the client's: it still
+// gets what is queued, and then the reason.
+func (o *outbox) endFor(reason error) { o.giveUp(reason, true) }
+
+func (o *outbox) giveUp(reason error, keepAll bool) {
 	o.mu.Lock()
 	if o.ended {
 		o.mu.Unlock()
@@ -152,7 +158,10 @@ func (o *outbox) dropFor(reason error) {
 	}
 	o.drop, o.ended = reason, true
 	keep := 0
-	if o.begun {
+	switch {
+	case keepAll:
+		keep = len(o.lines)
+	case o.begun:
 		keep = 1
 	}
 	for _, l := range o.lines[keep:] {

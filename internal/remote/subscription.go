@@ -54,7 +54,11 @@ func (sub *subscription) follow(ctx context.Context, from int64) {
 	err := sub.seat.host.Follow(ctx, from, func(n Notice) error { return sub.tell(ctx, n) })
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errOver) {
 		// A subscriber may rely on there being no gap: end it rather than fall silent.
-		sub.seat.out.dropFor(refuse(CodeFollowFailed, "the session's events cannot be followed any more: %v", err))
+		var own *Error
+		if !errors.As(err, &own) {
+			own = refuse(CodeFollowFailed, "the events of session %s cannot be followed any more: %v", sub.seat.id, err)
+		}
+		sub.seat.out.endFor(own)
 	}
 }
 

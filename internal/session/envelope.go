@@ -41,10 +41,13 @@ type Event struct {
 
 // SurfaceOp marks the user/message by which compaction replaces others.
 type SurfaceOp struct {
-	Op      string `json:"op"` // "replace"
+	Op      string `json:"op"` // OpReplace
 	FromSeq int64  `json:"fromSeq"`
 	ToSeq   int64  `json:"toSeq"` // inclusive
 }
+
+// OpReplace is the one operation there is.
+const OpReplace = "replace"
 
 // Errors of reading a header; the command line maps them to exit code 6.
 var (

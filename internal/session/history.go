@@ -11,15 +11,21 @@ import (
 type History struct {
 	entries []entry
 	slots   map[string]int // open call id -> its place in entries
+
+	counted int64 // tokens that the provider counted at its last answer; 0 = nothing that still holds
+	upTo    int   // how many entries are in that count
 }
 
 // entry is a message with the event it comes from. A tool entry without an
 // answer yet has open set: results take the place that their call had in the
 // model's message, in whatever order they are logged.
 type entry struct {
-	seq  int64
-	msg  Message
-	open bool
+	seq    int64
+	msg    Message
+	open   bool
+	kind   string // source of a user message
+	sum    bool   // it replaced others
+	tokens int64  // estimated when first asked for; 0 before
 }
 
 // Apply consumes the next event.
@@ -30,8 +36,9 @@ func (h *History) Apply(e Event) error {
 		if err := decode(e, &m); err != nil {
 			return err
 		}
-		in := entry{seq: e.Seq, msg: Message{Role: RoleUser, Text: TextOf(m.Content)}}
+		in := entry{seq: e.Seq, kind: m.Source.Kind, msg: Message{Role: RoleUser, Text: TextOf(m.Content)}}
 		if e.SurfaceOp != nil {
+			in.sum = true
 			h.replace(e.SurfaceOp, in)
 			return nil
 		}
@@ -41,7 +48,7 @@ func (h *History) Apply(e Event) error {
 		if err := decode(e, &m); err != nil {
 			return err
 		}
-		h.addAssistant(e.Seq, m.Message.Content)
+		h.addAssistant(e.Seq, m.Message.Content, m.Usage)
 	case TypeToolResult:
 		var r ToolResult
 		if err := decode(e, &r); err != nil {
@@ -54,11 +61,22 @@ func (h *History) Apply(e Event) error {
 			return err
 		}
 		h.prune(p.Seqs)
+	case TypeRequestHeader:
+		var v struct {
+			Reason string `json:"reason"`
+		}
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if v.Reason == HeaderChange {
+			h.recount() // by other tools, or by another model's tokens
+		}
 	}
 	return nil
 }
 
-func (h *History) addAssistant(seq int64, content []Block) {
+func (h *History) addAssistant(seq int64, content []Block, usage *Usage) {
+	defer func() { h.count(usage, seq) }()
 	m := Message{Role: RoleAssistant, Text: TextOf(content), Reasoning: ReasoningOf(content)}
 	for _, b := range content {
 		if b.Type == BlockToolCall {
@@ -107,6 +125,7 @@ func (h *History) replace(op *SurfaceOp, in entry) {
 		kept = append(kept, in)
 	}
 	h.entries = kept
+	h.recount()
 	clear(h.slots)
 	for i, e := range h.entries {
 		if e.open {
@@ -125,9 +144,10 @@ func (h *History) prune(seqs []int64) {
 	}
 	for i := range h.entries {
 		if e := &h.entries[i]; e.msg.Role == RoleTool && !e.open && gone[e.seq] {
-			e.msg.Text = Pruned
+			e.msg.Text, e.tokens = Pruned, 0
 		}
 	}
+	h.recount()
 }
 
 // Messages is the history to send. A call without an answer is an error: no

@@ -98,8 +98,12 @@ func (in *Inbox) Len(target string) int {
 	return 0
 }
 
-// Empty tells whether nothing is queued.
-func (in *Inbox) Empty() bool { return len(in.nextTurn)+len(in.nextStep) == 0 }
+// Empty tells whether nothing is queued that asks for a turn. Instructions for
+// agents alone do not: they wait for what they come ahead of.
+func (in *Inbox) Empty() bool {
+	asks := func(m UserMessage) bool { return m.Source.Kind != SourceAgentInstructions }
+	return !slices.ContainsFunc(in.nextStep, asks) && !slices.ContainsFunc(in.nextTurn, asks)
+}
 
 // Reply finds the reply to a question that is queued, or claimed and not yet
 // admitted: as long as there is one, the question takes no other answer.
@@ -120,6 +124,24 @@ func (in *Inbox) Reply(callID string) (m UserMessage, queued, found bool) {
 	return UserMessage{}, false, false
 }
 
+// last is the latest message of a kind of source that is queued, or claimed and
+// not yet admitted.
+func (in *Inbox) last(kind string) (m UserMessage, found bool) {
+	for _, l := range [][]UserMessage{in.nextStep, in.nextTurn} {
+		for _, q := range slices.Backward(l) {
+			if q.Source.Kind == kind {
+				return q, true
+			}
+		}
+	}
+	for _, c := range slices.Backward(in.claimed) {
+		if c.msg.Source.Kind == kind {
+			return c.msg, true
+		}
+	}
+	return UserMessage{}, false
+}
+
 // Discard is the splice that takes one queued message out, if it is there.
 func (in *Inbox) Discard(id string) (InboxSpliced, bool) {
 	for _, target := range []string{NextStep, NextTurn} {
@@ -136,17 +158,32 @@ func (in *Inbox) Insert(target string, m UserMessage) InboxSpliced {
 	return InboxSpliced{Target: target, Start: in.Len(target), Inserted: []UserMessage{m}}
 }
 
+// Ahead is the splice that queues a message before all of a list but those of
+// its own kind of source.
+func (in *Inbox) Ahead(target string, m UserMessage) InboxSpliced {
+	start := 0
+	if l := in.list(target); l != nil {
+		for i, q := range *l {
+			if q.Source.Kind == m.Source.Kind {
+				start = i + 1
+			}
+		}
+	}
+	return InboxSpliced{Target: target, Start: start, Inserted: []UserMessage{m}}
+}
+
 // Claim is the splices by which a step takes its input, and the messages in
 // the order of their admission: all of next-step, and for the first step of a
-// turn then the oldest of next-turn.
+// turn then the oldest of next-turn. A round of the goal lets all others pass.
 func (in *Inbox) Claim(firstStep bool) (splices []InboxSpliced, msgs []UserMessage) {
 	if n := len(in.nextStep); n > 0 {
 		splices = append(splices, InboxSpliced{Target: NextStep, RemovedCount: n, Inserted: []UserMessage{}})
 		msgs = append(msgs, in.nextStep...)
 	}
 	if firstStep && len(in.nextTurn) > 0 {
-		splices = append(splices, InboxSpliced{Target: NextTurn, RemovedCount: 1, Inserted: []UserMessage{}})
-		msgs = append(msgs, in.nextTurn[0])
+		i := max(0, slices.IndexFunc(in.nextTurn, func(m UserMessage) bool { return m.Source.Kind != SourceGoal }))
+		splices = append(splices, InboxSpliced{Target: NextTurn, Start: i, RemovedCount: 1, Inserted: []UserMessage{}})
+		msgs = append(msgs, in.nextTurn[i])
 	}
 	return splices, msgs
 }

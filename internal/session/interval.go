@@ -38,6 +38,16 @@ func (in *Interval) Apply(e Event) error {
 		if m.Usage != nil {
 			in.usage.Add(*m.Usage)
 		}
+	case TypeCompactionSummary, TypeCompactionEnd: // a summary is paid for like an answer
+		var v struct {
+			Usage *Usage `json:"usage"`
+		}
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if v.Usage != nil {
+			in.usage.Add(*v.Usage)
+		}
 	case TypeStepStart:
 		in.steps++
 	case TypeApprovalDecided:

@@ -14,14 +14,17 @@ type State struct {
 	Turns     Turns
 	History   History
 	Questions Questions
+	Goals     Goals
+	Plan      bool // only reading, until a person has approved a plan
 
 	LastHeader  json.RawMessage // of the last request/header, as logged; nil before the first
 	LastContext RequestContext
 	Settings    *Settings // the last; nil before the first
-	Committed   int       // model requests that have committed, cut ones not counted
+	Committed   int       // model requests that have committed, those for a summary too, cut ones not
 	Observed    []Observed
 
-	callIDs map[string]struct{}
+	callIDs      map[string]struct{}
+	instructions *string // the last that a model was sent
 }
 
 // Apply consumes the next event. An unknown type is refused unless it is ignorable.
@@ -36,7 +39,7 @@ func (s *State) Apply(e Event) error {
 		}
 		return fmt.Errorf("%w: unknown event type %q at seq %d", ErrTooNew, e.Type, e.Seq)
 	}
-	for _, apply := range []func(Event) error{s.Questions.Apply, s.Turns.Apply, s.History.Apply, s.Inbox.Apply, s.note} {
+	for _, apply := range []func(Event) error{s.Questions.Apply, s.Turns.Apply, s.History.Apply, s.Inbox.Apply, s.Goals.Apply, s.note} {
 		if err := apply(e); err != nil {
 			return err
 		}
@@ -63,6 +66,12 @@ func (s *State) note(e Event) error {
 			return err
 		}
 		s.Settings = &v
+	case TypePlanMode:
+		var v PlanMode
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		s.Plan = v.Active
 	case TypeAssistantMessage:
 		var v AssistantMessage
 		if err := decode(e, &v); err != nil {
@@ -78,6 +87,20 @@ func (s *State) note(e Event) error {
 				}
 				s.callIDs[b.ID] = struct{}{}
 			}
+		}
+	case TypeCompactionSummary:
+		s.Committed++
+	case TypeUserMessage:
+		if !bytes.Contains(e.Data, []byte(SourceAgentInstructions)) {
+			return nil // most messages are read once, by the history
+		}
+		var v UserMessage
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if v.Source.Kind == SourceAgentInstructions {
+			text := TextOf(v.Content)
+			s.instructions = &text
 		}
 	case TypeToolResult:
 		var v ToolResult
@@ -95,6 +118,25 @@ func (s *State) note(e Event) error {
 func (s *State) UsedCallID(id string) bool {
 	_, ok := s.callIDs[id]
 	return ok
+}
+
+// Instructions is the text of the last message of agent instructions, whether a
+// model was sent it or it is queued; false if there was none. One that was
+// discarded from the queue does not count.
+func (s *State) Instructions() (string, bool) {
+	if m, ok := s.Inbox.last(SourceAgentInstructions); ok {
+		return TextOf(m.Content), true
+	}
+	return s.AdmittedInstructions()
+}
+
+// AdmittedInstructions is the text of the last message of agent instructions
+// that the history has had; false if there was none.
+func (s *State) AdmittedInstructions() (string, bool) {
+	if s.instructions == nil {
+		return "", false
+	}
+	return *s.instructions, true
 }
 
 // HeaderBody decodes the last request header; false before the first.

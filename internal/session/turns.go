@@ -7,11 +7,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Turns folds which turn and step are open, and which calls have no result yet.
+// Turns folds which turn, step and compaction are open, and which calls have no
+// result yet.
 type Turns struct {
 	Turn, Step int // the last ones begun; Step is 0 before the first of a turn
 	turnOpen   bool
 	stepOpen   bool
+	compacting bool
+	replaced   bool // the open compaction has put its message in place
 	calls      []OpenCall
 	lastTime   int64
 }
@@ -20,6 +23,7 @@ type Turns struct {
 type OpenCall struct {
 	Call
 	Started bool // a tool/call was logged
+	subs    subCalls
 }
 
 // Apply consumes the next event.
@@ -57,6 +61,22 @@ func (t *Turns) Apply(e Event) error {
 		if i := t.index(v.CallID); i >= 0 {
 			t.calls[i].Started = true
 		}
+	case TypePTCDispatchStart:
+		var v PTCStart
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if i := t.index(v.ParentCallID); i >= 0 {
+			t.calls[i].subs.start(v)
+		}
+	case TypePTCDispatch:
+		var v PTC
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if i := t.index(v.ParentCallID); i >= 0 {
+			t.calls[i].subs.end(v)
+		}
 	case TypeToolResult:
 		var v ToolResult
 		if err := decode(e, &v); err != nil {
@@ -67,8 +87,14 @@ func (t *Turns) Apply(e Event) error {
 		}
 	case TypeStepEnd:
 		t.stepOpen = false
+	case TypeCompactionStart:
+		t.compacting, t.replaced = true, false
+	case TypeUserMessage:
+		t.replaced = t.replaced || e.SurfaceOp != nil
+	case TypeCompactionEnd:
+		t.compacting = false
 	case TypeTurnEnd:
-		t.turnOpen, t.stepOpen, t.calls = false, false, nil
+		t.turnOpen, t.stepOpen, t.compacting, t.calls = false, false, false, nil
 	}
 	return nil
 }
@@ -96,7 +122,8 @@ const (
 const AskTool = "ask_user_question"
 
 // Closers are the events that close what a crash left open, without seq: a
-// result for each unanswered call in the model's order, step/end, turn/end.
+// result for each unanswered call in the model's order, the end of a
+// compaction, step/end, turn/end.
 // They are a function of the log alone, ids and times included, so that a
 // repair which is itself cut off and begun again leads to the same bytes.
 func (t *Turns) Closers(sessionID string) ([]Event, error) {
@@ -116,6 +143,7 @@ func (t *Turns) Closers(sessionID string) ([]Event, error) {
 			if c.Name == AskTool {
 				text = outcomeUnknownAsk
 			}
+			text += c.subs.text()
 		}
 		err := add(TypeToolResult, ToolResult{
 			Turn: t.Turn, Step: t.Step,
@@ -123,6 +151,15 @@ func (t *Turns) Closers(sessionID string) ([]Event, error) {
 			Error:   &ToolError{Name: c.Name, Code: code},
 		})
 		if err != nil {
+			return nil, err
+		}
+	}
+	if t.compacting {
+		end := CompactionEnd{OK: t.replaced}
+		if !end.OK {
+			end.Error = &ErrorInfo{Code: CodeInterrupted, Message: "the program ended before the conversation was summed up"}
+		}
+		if err := add(TypeCompactionEnd, end); err != nil {
 			return nil, err
 		}
 	}

@@ -252,9 +252,34 @@ type Settings struct {
 	Adaptations []string `json:"adaptations,omitempty"`
 }
 
+// CompactionStart opens a compaction of the history.
+type CompactionStart struct {
+	Turn int `json:"turn"`
+}
+
+// CompactionSummary says which events the message replaces that follows it.
+type CompactionSummary struct {
+	FromSeq   int64  `json:"fromSeq"`
+	ToSeq     int64  `json:"toSeq"` // inclusive
+	MessageID string `json:"messageId"`
+	Usage     *Usage `json:"usage,omitempty"` // of the request that made the summary
+}
+
+// CompactionEnd closes a compaction.
+type CompactionEnd struct {
+	OK    bool       `json:"ok"`
+	Error *ErrorInfo `json:"error,omitempty"`
+	Usage *Usage     `json:"usage,omitempty"` // of a request that came to no summary
+}
+
 // CompactionPrune names the tool results whose content is left out from now on.
 type CompactionPrune struct {
 	Seqs []int64 `json:"seqs"`
+}
+
+// PlanMode says whether the session is in plan mode from now on.
+type PlanMode struct {
+	Active bool `json:"active"`
 }
 
 // TodoWrite is the whole list.
@@ -298,4 +323,5 @@ const (
 	CodeNotStarted     = "TOOL_NOT_STARTED"
 	CodeAbortedBefore  = "ABORTED_BEFORE_DISPATCH"
 	CodeAskAborted     = "ASK_ABORTED"
+	CodeInterrupted    = "INTERRUPTED" // of a compaction
 )

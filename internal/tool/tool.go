@@ -28,6 +28,7 @@ type Traits struct {
 	Parallel bool // may overlap with other parallel calls of its message
 	ReadOnly bool // changes nothing outside the session
 	Person   bool // waits for a person: consecutive calls wait at the same time, without a limit
+	TopLevel bool // a model may call it, code that a model wrote may not
 }
 
 // Call is a call that has been accepted for running.
@@ -42,6 +43,14 @@ type Call struct {
 	// calls it, at most once, before it tells them; Run then returns the same
 	// result. Nil where the caller does not offer it.
 	Commit func(Result) error
+	// Dispatch begins a call of another tool for this one, a sub-call, and
+	// returns at once. Sub-calls are numbered in the order of these calls, are
+	// checked, scheduled and logged as a model's own calls are, and have all
+	// ended before this call has its result. done is called once, from
+	// a goroutine of its own, when the sub-call's end is logged; it may block as
+	// long as Run has not returned. ctx ends the sub-call; it is Run's or made
+	// of it. Safe for concurrent use. Nil where the caller does not offer it.
+	Dispatch func(ctx context.Context, name, rawArguments string, done func(Result))
 }
 
 // Result is the outcome of a call.

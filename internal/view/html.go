@@ -3,9 +3,12 @@ package view
 import (
 	"bufio"
 	_ "embed"
+	"encoding/json"
+	"fmt"
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"deepseek/internal/session"
@@ -29,7 +32,7 @@ var htmlFuncs = template.FuncMap{
 	"from":     (*Item).from,
 	"titled":   titled,
 	"title":    func(i *Item) string { return Fit(i.title, 160, "…") },
-	"quiet":    quiet,
+	"notes":    notes,
 	"tone":     tone,
 	"waits":    (*Item).waits,
 	"readable": func(i *Item) bool { return i.Answers != nil },
@@ -43,6 +46,7 @@ var htmlFuncs = template.FuncMap{
 		}
 		return nil
 	},
+	"arguments": arguments,
 	"diff": func(i *Item) string {
 		if i.Meta == nil {
 			return ""
@@ -73,6 +77,36 @@ func WriteHTML(w io.Writer, t *Transcript, at *time.Location) error {
 	return out.Flush()
 }
 
+// arguments shows the arguments of a call a field at a time, texts as what they
+// say; as they are where they are no whole JSON object.
+func arguments(raw string) string {
+	dec := json.NewDecoder(strings.NewReader(raw))
+	if open, err := dec.Token(); err != nil || open != json.Delim('{') || !json.Valid([]byte(raw)) {
+		return raw
+	}
+	var b strings.Builder
+	for dec.More() {
+		var value json.RawMessage
+		key, err := dec.Token()
+		if err == nil {
+			err = dec.Decode(&value)
+		}
+		if err != nil {
+			return raw
+		}
+		text := string(value)
+		var s string
+		if json.Unmarshal(value, &s) == nil {
+			text = s
+		}
+		if strings.Contains(text, "\n") {
+			text = "\n" + text
+		}
+		fmt.Fprintf(&b, "%s: %s\n", key, text)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
 // tone is the class of a call's name and of where a question stands.
 func tone(i *Item) string {
 	switch {
@@ -86,12 +120,7 @@ func tone(i *Item) string {
 	return "good"
 }
 
-// quiet names a group that holds neither calls nor texts.
-func quiet(group []*Item) string {
-	for _, i := range group {
-		if i.Reasoning != "" {
-			return "reasoning"
-		}
-	}
-	return "notes"
+// notes tells whether a group holds notes.
+func notes(group []*Item) bool {
+	return slices.ContainsFunc(group, func(i *Item) bool { return i.Kind == KindNote })
 }

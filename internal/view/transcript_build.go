@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -50,6 +51,9 @@ type Builder struct {
 	approvals map[string]string
 	receipts  map[string]session.Event // of queued messages, without data
 	model     session.RequestConfig
+
+	called   []session.Block // the calls of the last message, without arguments
+	answered string          // the call that the last result is of
 }
 
 // NewBuilder begins a transcript.
@@ -72,12 +76,30 @@ func (b *Builder) Apply(e session.Event) error {
 		}
 		return fmt.Errorf("%w: unknown event type %q at seq %d", session.ErrTooNew, e.Type, e.Seq)
 	}
-	for _, apply := range []func(session.Event) error{b.questions.Apply, b.open.Apply, b.inbox.Apply, b.apply} {
+	for _, apply := range []func(session.Event) error{b.questions.Apply, b.inbox.Apply, b.apply} {
 		if err := apply(e); err != nil {
 			return err
 		}
 	}
-	return nil
+	return b.open.Apply(b.light(e))
+}
+
+// light is the event without what the fold of open calls does not look at: most
+// of a log is results and thoughts, and decoding them again takes its time.
+func (b *Builder) light(e session.Event) session.Event {
+	var v any
+	switch {
+	case e.Type == session.TypeToolResult && b.answered != "":
+		v = session.ToolResult{Message: session.ToolMessage{ToolCallID: b.answered}}
+	case e.Type == session.TypeAssistantMessage:
+		v = session.AssistantMessage{Message: session.ModelMessage{Content: b.called}}
+	default:
+		return e
+	}
+	if slim, err := session.NewEvent(e.Type, e.Time, v); err == nil {
+		return slim
+	}
+	return e
 }
 
 func (b *Builder) apply(e session.Event) error {
@@ -190,8 +212,10 @@ func (b *Builder) assistant(e session.Event, v session.AssistantMessage) {
 		Kind: KindAssistant, Text: session.TextOf(content), Reasoning: b.keep(session.ReasoningOf(content)),
 		Interrupted: v.Interrupted, Usage: v.Usage,
 	})
+	b.called = []session.Block{}
 	for _, c := range content {
 		if c.Type == session.BlockToolCall {
+			b.called = append(b.called, session.Block{Type: c.Type, ID: c.ID, Name: c.Name})
 			delete(b.calls, c.ID) // one of an earlier message is another call
 			b.call(e, c.ID, c.Name, c.Arguments, "")
 		}
@@ -211,9 +235,7 @@ func (b *Builder) call(e session.Event, id, name, arguments, parent string) *Ite
 		}
 	}
 	at := b.add(e, i)
-	if parent != "" && b.turn != nil {
-		b.nest(at)
-	}
+	b.nest(at)
 	if at.Kind == KindQuestion {
 		b.asked = append(b.asked, at)
 	}
@@ -221,17 +243,25 @@ func (b *Builder) call(e session.Event, id, name, arguments, parent string) *Ite
 	return at
 }
 
-// nest moves the item just added to behind its parent and the parent's other sub-calls.
+// nest moves the item just added to behind the call that it belongs to, and
+// what else belongs to that.
 func (b *Builder) nest(i *Item) {
+	if i.Parent == "" || b.turn == nil {
+		return
+	}
 	items := b.turn.Items
-	at := slices.IndexFunc(items, func(p *Item) bool { return p.CallID == i.Parent && p != i })
+	last := len(items) - 1
+	at := last - 1
+	for at >= 0 && items[at].CallID != i.Parent {
+		at--
+	}
 	if at < 0 {
 		return
 	}
-	for at++; items[at] != i && items[at].Parent == i.Parent; at++ {
+	for at++; at < last && items[at].Parent == i.Parent; at++ {
 	}
-	last := len(items) - 1
-	b.turn.Items = slices.Insert(items[:last:last], at, i)
+	copy(items[at+1:], items[at:last])
+	items[at] = i
 }
 
 // begin notes that a call runs.
@@ -240,6 +270,7 @@ func (b *Builder) begin(e session.Event, i *Item) {
 }
 
 func (b *Builder) result(e session.Event, v session.ToolResult) {
+	b.answered = v.Message.ToolCallID
 	name := ""
 	if v.Error != nil {
 		name = v.Error.Name
@@ -251,6 +282,9 @@ func (b *Builder) result(e session.Event, v session.ToolResult) {
 	if m := v.Meta; m != nil {
 		m.Observed = nil // of no interest to a reader
 		m.Diff = b.keep(m.Diff)
+		if reflect.ValueOf(*m).IsZero() {
+			v.Meta = nil
+		}
 	}
 	b.end(i, v.Message.Content, codeOf(v.Message.Content, v.Message.IsError, v.Error), v.Meta)
 }

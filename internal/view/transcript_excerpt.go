@@ -12,13 +12,16 @@ import (
 // lines or bytes, with a line between them that says how much is left out. It
 // does not keep the text itself in memory.
 func Excerpt(s string, lines, size int) string {
-	if len(s) <= size && strings.Count(s, "\n") < lines {
+	if len(s) <= size && strings.Count(strings.TrimSuffix(s, "\n"), "\n") < lines {
 		return s
 	}
 	endLines, endSize := lines/3, size/3
 	head := beginning(s, lines-endLines, size-endSize)
-	tail := ending(s, endLines, endSize)
+	tail := ending(s[len(head):], endLines, endSize)
 	left := s[len(head) : len(s)-len(tail)]
+	if left == "" { // the rest is a newline or two
+		return s
+	}
 	what := fmt.Sprintf("%s bytes", Count(int64(len(left))))
 	if n := strings.Count(strings.Trim(left, "\n"), "\n"); n > 0 {
 		what = fmt.Sprintf("%s lines, %s", Count(int64(n+1)), what)
@@ -54,6 +57,9 @@ func beginning(s string, lines, size int) string {
 // ending is at most so many lines and bytes of the back. A newline at the very
 // end ends a line and begins none.
 func ending(s string, lines, size int) string {
+	if lines <= 0 {
+		return ""
+	}
 	start := max(len(s)-size, 0)
 	for start < len(s) && !utf8.RuneStart(s[start]) {
 		start++
@@ -83,12 +89,12 @@ func wrapLine(line string, columns int) []string {
 			piece = piece[:most]
 		}
 		part := runewidth.Truncate(piece, columns, "")
-		if len(part) == len(line) {
-			return append(out, line)
-		}
 		if part == "" { // one character wider than the line
 			_, n := utf8.DecodeRuneInString(line)
 			part = line[:n]
+		}
+		if len(part) == len(line) {
+			return append(out, line)
 		}
 		text := strings.TrimLeft(part, " ")
 		if line[len(part)] != ' ' && text != "" {

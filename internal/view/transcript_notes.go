@@ -46,7 +46,7 @@ func (b *Builder) note(e session.Event) error {
 	case session.TypeApprovalAsked:
 		return with(e, func(e session.Event, v session.ApprovalAsked) {
 			b.approvals[v.CallID] = v.Title
-			b.remark(e, false, "approval asked: %s", OneLine(v.Title))
+			b.about(v.CallID, b.remark(e, false, "approval asked: %s", OneLine(v.Title)))
 		})
 	case session.TypeApprovalDecided:
 		return with(e, b.decided)
@@ -112,16 +112,26 @@ func (b *Builder) header(e session.Event, v struct {
 func (b *Builder) decided(e session.Event, v session.ApprovalDecided) {
 	what := OneLine(b.approvals[v.CallID])
 	delete(b.approvals, v.CallID)
+	var text string
+	denied := v.Decision == session.DecisionDenied
 	switch {
-	case v.Decision == session.DecisionDenied && v.Message != "":
-		b.remark(e, true, "approval denied: %s\n%s", what, v.Message)
-	case v.Decision == session.DecisionDenied:
-		b.remark(e, true, "approval denied: %s", what)
+	case denied:
+		text = "approval denied: " + what
+		if v.Message != "" {
+			text += "\n" + v.Message
+		}
 	case v.Decision == session.DecisionSession && v.Prefix != "":
-		b.remark(e, false, "approved for this session (%s): %s", v.Prefix, what)
+		text = fmt.Sprintf("approved for this session (%s): %s", OneLine(v.Prefix), what)
 	default:
-		b.remark(e, false, "approved (%s): %s", v.Decision, what)
+		text = fmt.Sprintf("approved (%s): %s", OneLine(v.Decision), what)
 	}
+	b.about(v.CallID, b.remark(e, denied, "%s", text))
+}
+
+// about puts a note behind the call that it is about.
+func (b *Builder) about(callID string, i *Item) {
+	i.Parent = callID
+	b.nest(i)
 }
 
 // fields lists the plain values of an object: key value, key value.

@@ -28,7 +28,7 @@ func (e Env) apply(ctx context.Context, c change) tool.Result {
 	diff := diffOf(c.at.shown, c.old, c.content)
 	acc, err := e.Guard.ForWrite(ctx, c.at.abs, permission.AskWrite{Tool: c.tool, CallID: c.callID, Title: c.title, Detail: diff})
 	if err != nil {
-		return result(c.at.failed(err), true)
+		return result(c.at.failed(err))
 	}
 	defer acc.Root.Close() //nolint:errcheck // a folder handle
 	if err = c.stale(acc); err == nil {
@@ -42,7 +42,7 @@ func (e Env) apply(ctx context.Context, c change) tool.Result {
 		err = coded{CodeReadOnly, c.at.shown + ": " + ro.text}
 	}
 	if err != nil {
-		return result(c.at.failed(err), false)
+		return result(c.at.failed(err))
 	}
 	seen := session.Observed{Path: acc.Abs, Hash: hashOf(c.content)}
 	e.Observed.set(seen.Path, seen.Hash)

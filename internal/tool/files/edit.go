@@ -43,11 +43,11 @@ func (e Env) edit(ctx context.Context, call tool.Call, in editArgs) tool.Result 
 		err = p.missing()
 	}
 	if err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	old, err := e.current(ctx, p)
 	if err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	content, lines, err := replaced(old.content, in)
 	var refused coded
@@ -55,7 +55,7 @@ func (e Env) edit(ctx context.Context, call tool.Call, in editArgs) tool.Result 
 		return tool.Errorf(refused.code, "%s: %s", p.shown, refused.text)
 	}
 	if err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	done := fmt.Sprintf("Edited %s at line %s.", p.shown, numbers(lines))
 	if len(lines) > 1 {

@@ -127,15 +127,14 @@ func (p place) failed(err error) error {
 	return coded{CodeIO, p.shown + ": " + cause.Error()}
 }
 
-// result turns an error into what the model reads. asked says that a person's
-// yes was needed and not given.
-func result(err error, asked bool) tool.Result {
+// result turns an error into what the model reads.
+func result(err error) tool.Result {
 	var c coded
 	var denied *permission.Denied
 	switch {
 	case errors.As(err, &denied):
 		r := tool.Errorf(tool.CodeDenied, "%s", denied.Message)
-		if asked {
+		if denied.Asked {
 			r.Meta = &session.ToolMeta{Denied: true}
 		}
 		return r

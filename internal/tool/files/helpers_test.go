@@ -44,7 +44,7 @@ func (g *fakeGuard) ForWrite(_ context.Context, path string, ask permission.AskW
 	rel, err := filepath.Rel(base, abs)
 	if err != nil || !filepath.IsLocal(rel) {
 		if !g.allow {
-			return permission.Access{}, &permission.Denied{Message: path + " is outside the workspace and nobody could be asked"}
+			return permission.Access{}, &permission.Denied{Asked: true, Message: path + " is outside the workspace and nobody could be asked"}
 		}
 		base, rel = filepath.Dir(abs), filepath.Base(abs)
 	}

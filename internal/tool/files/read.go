@@ -45,14 +45,14 @@ func (e Env) read(ctx context.Context, _ tool.Call, in readArgs) tool.Result {
 		err = p.missing()
 	}
 	if err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	if err := e.Guard.ForRead(p.real); err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	f, fi, err := p.openRegular()
 	if err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
 
@@ -84,7 +84,7 @@ func (e Env) read(ctx context.Context, _ tool.Call, in readArgs) tool.Result {
 		return sum != nil || !pg.done
 	})
 	if err != nil {
-		return result(p.failed(err), false)
+		return result(p.failed(err))
 	}
 	if kind != "" {
 		return tool.Errorf(CodeNotText, "%s is %s, %d bytes; read shows UTF-8 text", p.shown, kind, fi.Size())

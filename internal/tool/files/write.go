@@ -30,7 +30,7 @@ func (e Env) writeTool() tool.Tool {
 func (e Env) write(ctx context.Context, call tool.Call, in writeArgs) tool.Result {
 	p, err := e.resolve(in.FilePath)
 	if err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	if strings.HasSuffix(in.FilePath, "/") {
 		return tool.Errorf(tool.CodeInvalidArguments, "file_path %q names a folder; add the file's name", in.FilePath)
@@ -43,7 +43,7 @@ func (e Env) write(ctx context.Context, call tool.Call, in writeArgs) tool.Resul
 		return e.apply(ctx, c)
 	}
 	if c.old, err = e.current(ctx, p); err != nil {
-		return result(err, false)
+		return result(err)
 	}
 	if bytes.Equal(c.old.content, c.content) {
 		return tool.Result{Content: p.shown + " has this content already; nothing was written."}

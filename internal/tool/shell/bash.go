@@ -51,7 +51,9 @@ func (f *Family) bash(ctx context.Context, call tool.Call, in bashArgs) tool.Res
 	switch {
 	case errors.As(err, &denied):
 		r := tool.Errorf(tool.CodeDenied, "%s", denied.Message)
-		r.Meta = &session.ToolMeta{Denied: true}
+		if denied.Asked {
+			r.Meta = &session.ToolMeta{Denied: true}
+		}
 		return r
 	case ctx.Err() != nil:
 		return tool.Errorf(tool.CodeAborted, "cancelled before the command started")

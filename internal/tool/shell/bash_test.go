@@ -400,7 +400,7 @@ func BenchmarkTrue(b *testing.B) {
 type refuse struct{}
 
 func (refuse) Command(context.Context, permission.CommandRequest) (permission.Launch, error) {
-	return permission.Launch{}, &permission.Denied{Message: "the user said no"}
+	return permission.Launch{}, &permission.Denied{Asked: true, Message: "the user said no"}
 }
 
 func TestDenied(t *testing.T) {

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/term"
+)
+
+// A script has one terminal at a time:
+//
+//	term start [ROWSxCOLS] PROG…   run a program on a terminal of 24x80, which is its controlling one
+//	term expect RE…                wait until each RE matches what the screen shows, all at once
+//	term wrote RE…                 wait until each RE matches what was written so far, escapes left out
+//	! term wrote RE…               none of them was written so far
+//	term mark                      what was written before does not count for wrote
+//	term send TEXT…                type; \r \e \x03 as in Go strings, \e for Escape
+//	term resize ROWSxCOLS
+//	term wait CODE                 wait for the end; the terminal must be as it was before
+//
+// What was written is the stdout of the commands that follow term wait.
+
+// terminal is a program on a pseudo terminal. raw and vt are under out.mu; done
+// is closed at the process's end, drained when all it wrote has been read.
+type terminal struct {
+	f       *os.File
+	cmd     *exec.Cmd
+	vt      vt10x.Terminal
+	out     output
+	before  *term.State
+	mark    int // bytes of out
+	done    chan struct{}
+	drained chan struct{}
+}
+
+func terminalOf(ts *testscript.TestScript) *terminal {
+	t := ts.Value(processesKey).(*processes).terminal
+	if t == nil {
+		ts.Fatalf("no program runs on a terminal")
+	}
+	return t
+}
+
+func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
+	usage(ts, neg && (len(args) == 0 || args[0] != "wrote"), len(args) > 1 || len(args) == 1 && args[0] == "mark", "term start|expect|wrote|mark|send|resize|wait …")
+	if args[0] == "start" {
+		startTerminal(ts, args[1:])
+		return
+	}
+	t := terminalOf(ts)
+	switch args[0] {
+	case "expect":
+		t.wait(ts, t.screen, args[1:])
+	case "wrote":
+		if !neg {
+			t.wait(ts, t.text, args[1:])
+			return
+		}
+		for _, re := range args[1:] {
+			if regexp.MustCompile("(?m)" + re).MatchString(t.text()) {
+				ts.Fatalf("%q was written:\n%s", re, t.text())
+			}
+		}
+	case "mark":
+		t.out.mu.Lock()
+		t.mark = t.out.buf.Len()
+		t.out.mu.Unlock()
+	case "send":
+		for _, text := range args[1:] {
+			typed, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `\e`, `\x1b`) + `"`)
+			ts.Check(err)
+			_, err = io.WriteString(t.f, typed)
+			ts.Check(err)
+		}
+	case "resize":
+		size, ok := parseSize(args[1])
+		usage(ts, false, ok, "term resize ROWSxCOLS")
+		t.out.mu.Lock()
+		t.vt.Resize(int(size.Cols), int(size.Rows))
+		t.out.mu.Unlock()
+		ts.Check(pty.Setsize(t.f, size))
+	case "wait":
+		code, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		t.end(ts, code)
+	default:
+		ts.Fatalf("term %s is not known", args[0])
+	}
+}
+
+func parseSize(s string) (*pty.Winsize, bool) {
+	var size pty.Winsize
+	n, err := fmt.Sscanf(s, "%dx%d", &size.Rows, &size.Cols)
+	return &size, err == nil && n == 2
+}
+
+func startTerminal(ts *testscript.TestScript, args []string) {
+	size := &pty.Winsize{Rows: 24, Cols: 80}
+	if given, ok := parseSize(args[0]); ok {
+		size, args = given, args[1:]
+	}
+	cmd := command(ts, args)
+	if ts.Getenv("TERM") == "" {
+		cmd.Env = append(cmd.Env, "TERM=xterm-256color")
+	}
+	master, slave, err := pty.Open()
+	ts.Check(err)
+	ts.Check(pty.Setsize(master, size))
+	before, err := term.GetState(int(slave.Fd()))
+	ts.Check(err)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // stdin is its terminal
+	err = cmd.Start()
+	err = errors.Join(err, slave.Close())
+	ts.Check(err)
+	t := &terminal{
+		f: master, cmd: cmd, before: before, vt: vt10x.New(vt10x.WithSize(int(size.Cols), int(size.Rows))),
+		done: make(chan struct{}), drained: make(chan struct{}),
+	}
+	go func() { // ends with the process
+		defer close(t.done)
+		_ = cmd.Wait() // the state says it
+	}()
+	go func() { // ends when nobody has the terminal open any more
+		defer close(t.drained)
+		buf := make([]byte, 4096)
+		for {
+			n, err := t.f.Read(buf)
+			t.out.mu.Lock()
+			t.out.buf.Write(buf[:n])
+			_, _ = t.vt.Write(buf[:n]) // a screen takes everything
+			t.out.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	ts.Value(processesKey).(*processes).terminal = t
+	ts.Defer(func() {
+		_ = cmd.Process.Kill() // it may have ended
+		<-t.done
+		_ = t.f.Close() // and so the reader ends
+		<-t.drained
+	})
+}
+
+// screen is what a person sees.
+func (t *terminal) screen() string {
+	t.out.mu.Lock()
+	defer t.out.mu.Unlock()
+	lines := strings.Split(t.vt.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
+var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\r`)
+
+// text is what was written since the mark, without escapes.
+func (t *terminal) text() string {
+	t.out.mu.Lock()
+	defer t.out.mu.Unlock()
+	return escapes.ReplaceAllString(t.out.buf.String()[t.mark:], "")
+}
+
+func (t *terminal) wait(ts *testscript.TestScript, look func() string, want []string) {
+	var missing string
+	matches := func() bool {
+		seen := look()
+		for _, re := range want {
+			if !regexp.MustCompile("(?m)" + re).MatchString(seen) {
+				missing = re
+				return false
+			}
+		}
+		return true
+	}
+	poll(ts, func() bool {
+		if matches() {
+			return true
+		}
+		select {
+		case <-t.drained:
+			if !matches() {
+				ts.Fatalf("it ended without showing %q:\n%s", missing, look())
+			}
+			return true
+		default:
+			return false
+		}
+	}, func() string { return fmt.Sprintf("%q is not shown:\n%s", missing, look()) })
+}
+
+func (t *terminal) end(ts *testscript.TestScript, code int) {
+	for _, c := range []chan struct{}{t.done, t.drained} {
+		select {
+		case <-c:
+		case <-time.After(patience):
+			ts.Fatalf("the program does not end, or leaves the terminal open:\n%s", t.screen())
+		}
+	}
+	after, err := term.GetState(int(t.f.Fd()))
+	ts.Check(err)
+	ts.Value(processesKey).(*processes).terminal = nil
+	t.out.mu.Lock()
+	t.mark = 0
+	visible := t.vt.CursorVisible()
+	t.out.mu.Unlock()
+	_, _ = io.WriteString(ts.Stdout(), t.text()) // to memory
+	switch got := status(t.cmd.ProcessState); {
+	case got != code:
+		ts.Fatalf("exit %d, not %d:\n%s", got, code, t.screen())
+	case !reflect.DeepEqual(t.before, after):
+		ts.Fatalf("the terminal is not as it was:\n%+v\n%+v", t.before, after)
+	case !visible:
+		ts.Fatalf("the cursor is left hidden")
+	}
+}

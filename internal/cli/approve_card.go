@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"strings"
+
+	"deepseek/internal/prompt"
+	"deepseek/internal/question"
+	"deepseek/internal/view"
+)
+
+// announcePermit tells of an approval or a plan review. Where the card is drawn
+// here, it says all that there is to say; else somebody has to come from
+// another shell, and is told how.
+func (as *asking) announcePermit(c question.Card) {
+	if as.prompter != nil {
+		return
+	}
+	for _, q := range c.Questions {
+		title, reason, _ := strings.Cut(q.Question, "\n")
+		as.screen.Announce(string(c.Kind) + " " + c.CallID + ": " + view.OneLine(title))
+		if reason != "" {
+			as.screen.Announce("  " + view.OneLine(reason))
+		}
+	}
+	as.screen.Announce("  " + as.o.answerCommand(c.CallID))
+}
+
+// offers tells whether the terminal asks for a card. One that permits something
+// and could not be asked here has nobody left to answer it: other shells may not.
+func (as *asking) offers(c question.Card) bool {
+	as.mu.Lock()
+	defer as.mu.Unlock()
+	return !as.lost[c.CallID]
+}
+
+// giveUp ends the wait of a card that permits something and is over without an
+// answer. It does nothing to one that has ended.
+func (as *asking) giveUp(callID string) {
+	as.mu.Lock()
+	if as.lost == nil {
+		as.lost = map[string]bool{}
+	}
+	as.lost[callID] = true
+	as.mu.Unlock()
+	// The service looks again at who offers to ask when a claim goes.
+	if c, ok := as.o.questions.Attach(callID); ok {
+		c.Detach()
+	}
+}
+
+// permitting makes a card of the kind that a wait is.
+func permitting(card prompt.Card, kind question.Kind) prompt.Card {
+	switch kind {
+	case question.KindApproval:
+		card.Kind, card.EscAnswer, card.WordsFor = prompt.KindApproval, question.LabelNo, question.LabelBecause
+	case question.KindPlanReview:
+		card.Kind = prompt.KindPlan
+	}
+	return card
+}

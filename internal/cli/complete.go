@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deepseek/internal/view"
+)
+
+// completion is what cobra calls to complete an argument or a flag's value. One
+// that fails completes nothing: a shell has no place for its words.
+type completion = func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective)
+
+// completeSessions completes the id of a session that is not among the
+// arguments yet, the latest used first, or the path of a log.
+func completeSessions(a *App) completion {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if strings.ContainsRune(toComplete, '/') {
+			return []string{strings.TrimPrefix(logExtension, ".")}, cobra.ShellCompDirectiveFilterFileExt
+		}
+		home, err := a.Home()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		entries, err := a.store(home).List(cmd.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		now := time.Now()
+		out := matching(nil, toComplete, args, "last", "the last one of this directory")
+		for _, e := range entries {
+			if e.Header.Origin != originSubagent {
+				out = matching(out, toComplete, args, e.ID, age(e.UpdatedAt, now)+"  "+a.folder(e.Header.Cwd))
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completeCalls completes a session and then the id of one of its calls whose
+// question can still be answered.
+func completeCalls(a *App) completion {
+	sessions := completeSessions(a)
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		switch len(args) {
+		case 0:
+			return sessions(cmd, args, toComplete)
+		case 1:
+		default:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		_, paths, err := a.locate(args)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		// Whether the owner lives makes no difference to what can be answered.
+		list, _, err := readQuestions(cmd.Context(), paths[0], true)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var out []string
+		for _, q := range list.Active {
+			text := ""
+			if len(q.Questions) > 0 {
+				text = q.Questions[0].Question
+			}
+			out = matching(out, toComplete, nil, q.CallID, text)
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// onlyFirst completes the first argument alone.
+func onlyFirst(complete completion) completion {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete(cmd, args, toComplete)
+	}
+}
+
+// matching appends a word that begins as the typed one does and is not among
+// those given, with words about it that a terminal can show.
+func matching(out []string, toComplete string, given []string, word, about string) []string {
+	if !strings.HasPrefix(word, toComplete) || slices.Contains(given, word) {
+		return out
+	}
+	return append(out, word+"\t"+firstWords(view.OneLine(about)))
+}

@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"deepseek/internal/logstore"
+	"deepseek/internal/remote"
+	"deepseek/internal/session"
+	"deepseek/internal/view"
+)
+
+type questionsOptions struct {
+	session string // "" = all
+	json    bool
+	states  []string // none = all
+}
+
+func questionStates() []string {
+	return []string{string(session.QuestionOpen), string(session.QuestionContinued), string(session.QuestionSettled)}
+}
+
+func newQuestions(a *App, run func(context.Context, *App, questionsOptions) error) *cobra.Command {
+	var o questionsOptions
+	cmd := &cobra.Command{
+		Use:   "questions [SESSION]",
+		Short: "List what waits for an answer of yours",
+		Long: "List the questions that wait for an answer, of a session or of all, and the command that answers each.\n" +
+			"open: the agent waits for it; continued: it went on with other work; settled: it has its answer.",
+		Example: `  deepseek questions
+  deepseek questions --state continued --json`,
+		Args:              atMost("SESSION"),
+		ValidArgsFunction: onlyFirst(completeSessions(a)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.session = args[0]
+			}
+			for _, s := range o.states {
+				if err := oneOf("state", s, questionStates()); err != nil {
+					return err
+				}
+			}
+			return run(cmd.Context(), a, o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print an object for SESSION, else an array of objects")
+	f.StringSliceVar(&o.states, "state", nil, "only questions in these `states`: open,continued,settled")
+	// The error is for a flag that is not there.
+	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(questionStates(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// sessionQuestions is the questions of one session as they are printed.
+type sessionQuestions struct {
+	SessionID string                   `json:"sessionId"`
+	Live      bool                     `json:"live"`
+	Active    []remote.ActiveQuestion  `json:"active"`
+	Settled   []remote.SettledQuestion `json:"settled"`
+	Waits     []remote.Wait            `json:"waits,omitzero"` // of a live session; nil where its owner did not tell
+
+	ref    string // how commands name the session
+	cwd    string
+	untold error // why Waits of a live session are not known
+}
+
+func runQuestions(ctx context.Context, a *App, o questionsOptions) error {
+	home, err := a.Home()
+	if err != nil {
+		return err
+	}
+	cwd, err := a.Cwd()
+	if err != nil {
+		return err
+	}
+	store := a.store(home)
+	var found []sessionQuestions
+	if o.session == "" {
+		if found, err = a.allQuestions(ctx, store); err != nil {
+			return err
+		}
+	} else {
+		path, err := store.Locate(o.session, cwd)
+		if err != nil {
+			return err
+		}
+		q, err := questionsOf(ctx, path)
+		if err != nil {
+			return err
+		}
+		if byPath(o.session) {
+			q.ref = path
+		}
+		found = []sessionQuestions{q}
+	}
+	for i := range found {
+		found[i].keep(o.states)
+		if err := found[i].untold; err != nil {
+			a.Warnf("deepseek: what else session %s waits for is not known: %s\n", found[i].SessionID, view.OneLine(err.Error()))
+		}
+	}
+	if o.session != "" && o.json {
+		return a.printJSON(found[0])
+	}
+	if o.session == "" {
+		found = slices.DeleteFunc(found, func(q sessionQuestions) bool { return len(q.Active)+len(q.Settled)+len(q.Waits) == 0 })
+	}
+	if o.json {
+		return a.printJSON(append([]sessionQuestions{}, found...)) // never null
+	}
+	// Over all sessions, what is settled is told only to who asks for it.
+	settled := o.session != "" || len(o.states) > 0
+	a.printQuestions(home, found, settled, time.Now())
+	return nil
+}
+
+// keep drops what is in none of the states; no states are all.
+func (q *sessionQuestions) keep(states []string) {
+	if len(states) == 0 {
+		return
+	}
+	q.Active = slices.DeleteFunc(q.Active, func(a remote.ActiveQuestion) bool { return !slices.Contains(states, a.State) })
+	if !slices.Contains(states, string(session.QuestionSettled)) {
+		q.Settled = []remote.SettledQuestion{}
+	}
+	if len(q.Waits) > 0 && !slices.Contains(states, string(session.QuestionOpen)) {
+		q.Waits = []remote.Wait{}
+	}
+}
+
+// questionsOf reads a session's log and asks its owner, if there is one, for
+// the cards that no log knows. The owner is asked first: one that leaves in
+// between has left nothing open.
+func questionsOf(ctx context.Context, path string) (sessionQuestions, error) {
+	waits, live, untold := ownerWaits(ctx, path)
+	list, header, err := readQuestions(ctx, path, live)
+	if err != nil {
+		return sessionQuestions{}, err
+	}
+	return sessionQuestions{
+		SessionID: header.ID, Live: live, Active: list.Active, Settled: list.Settled, Waits: waits,
+		ref: header.ID, cwd: header.Cwd, untold: untold,
+	}, nil
+}
+
+// ownerPatience is how long an owner may take to say what it waits for.
+const ownerPatience = 2 * time.Second
+
+// ownerWaits asks the owner of a session for its waits. One that refuses this
+// process, or does not say, is alive all the same, and untold says why.
+func ownerWaits(ctx context.Context, path string) (waits []remote.Wait, live bool, untold error) {
+	o, err := logstore.ReadOwner(path)
+	if err != nil || o.PID <= 0 || o.Socket == "" {
+		return nil, false, nil // none, or none that could be reached
+	}
+	ctx, cancel := context.WithTimeout(ctx, ownerPatience)
+	defer cancel()
+	c, err := remote.Dial(ctx, o.Socket)
+	if err != nil {
+		var refused *remote.Error
+		if errors.As(err, &refused) {
+			return nil, true, refused
+		}
+		return nil, false, nil
+	}
+	list, err := c.Questions(ctx)
+	if err = errors.Join(err, c.Close()); err != nil {
+		return nil, true, err
+	}
+	return append([]remote.Wait{}, list.Waits...), true, nil
+}
+
+// allQuestions is the questions of every session, the latest used first. A
+// session that cannot be read is told on stderr and left out.
+func (a *App) allQuestions(ctx context.Context, store *logstore.Store) ([]sessionQuestions, error) {
+	entries, err := store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e logstore.Entry) bool { return e.Header.Origin == originSubagent })
+	found, failed := make([]sessionQuestions, len(entries)), make([]error, len(entries))
+	inParallel(len(entries), func(i int) {
+		if failed[i] = entries[i].Err; failed[i] == nil {
+			found[i], failed[i] = questionsOf(ctx, entries[i].Path)
+			found[i].ref = entries[i].ID
+		}
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	var whole []sessionQuestions
+	for i, err := range failed {
+		switch {
+		case err == nil:
+			whole = append(whole, found[i])
+		case !errors.Is(err, logstore.ErrNotFound): // else removed since
+			a.Warnf("deepseek: left out: %s\n", view.OneLine(err.Error()))
+		}
+	}
+	return whole, nil
+}

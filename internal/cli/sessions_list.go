@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"deepseek/internal/logstore"
+	"deepseek/internal/session"
+	"deepseek/internal/view"
+)
+
+// sessionRow is one session of the list.
+type sessionRow struct {
+	ID            string `json:"id"`
+	Path          string `json:"path"`
+	Cwd           string `json:"cwd"`
+	CreatedAt     int64  `json:"createdAt"` // ms since the epoch
+	UpdatedAt     int64  `json:"updatedAt"` // of the latest event, ms since the epoch
+	Live          bool   `json:"live"`
+	Questions     int    `json:"questions"` // that wait for an answer; one whose answer is queued does not
+	Task          string `json:"task"`      // its first words
+	ParentSession string `json:"parentSession,omitempty"`
+	Error         string `json:"error,omitempty"` // why the file cannot be read; the rest is what is known
+}
+
+func runSessionsList(ctx context.Context, a *App, o sessionsOptions) error {
+	home, err := a.Home()
+	if err != nil {
+		return err
+	}
+	rows, err := sessionRows(ctx, a.store(home), o.all)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		return a.printJSON(rows)
+	case len(rows) == 0:
+		a.Warnf("deepseek: there are no sessions yet; begin one with: deepseek run TASK\n")
+	default:
+		a.printTable(a.sessionTable(rows, time.Now()))
+	}
+	return nil
+}
+
+// sessionRows is all sessions, the latest used first.
+func sessionRows(ctx context.Context, store *logstore.Store, all bool) ([]sessionRow, error) {
+	entries, err := store.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !all {
+		entries = slices.DeleteFunc(entries, func(e logstore.Entry) bool { return e.Header.Origin == originSubagent })
+	}
+	rows, gone := make([]sessionRow, len(entries)), make([]bool, len(entries))
+	inParallel(len(entries), func(i int) { rows[i], gone[i] = rowOf(ctx, store, entries[i]) })
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	there := []sessionRow{} // never null
+	for i, r := range rows {
+		if !gone[i] {
+			there = append(there, r)
+		}
+	}
+	return there, nil
+}
+
+// rowOf is the row of an entry; gone if its file was removed since.
+func rowOf(ctx context.Context, store *logstore.Store, e logstore.Entry) (r sessionRow, gone bool) {
+	r = sessionRow{
+		ID: e.ID, Path: e.Path, Cwd: e.Header.Cwd, CreatedAt: e.Header.CreatedAt, UpdatedAt: e.UpdatedAt,
+		ParentSession: e.Header.ParentSession,
+	}
+	_, r.Live = store.LiveOwner(ctx, e.Path)
+	err := e.Err
+	if err == nil {
+		r.Questions, r.Task, err = scanForRow(ctx, e.Path)
+	}
+	if err != nil {
+		r.Error = oneLine(err.Error())
+	}
+	return r, errors.Is(err, logstore.ErrNotFound)
+}
+
+// scanForRow reads a log once for what its two ends do not tell.
+func scanForRow(ctx context.Context, path string) (waiting int, task string, err error) {
+	var asks askFold
+	var first taskFold
+	end, err := logstore.Read(ctx, path, func(l logstore.Line) error {
+		return damagedAt(path, l, errors.Join(asks.apply(l), first.apply(l)))
+	})
+	if err != nil {
+		return 0, first.task, err
+	}
+	list, err := asks.list(ctx, path, end)
+	for _, q := range list.Active {
+		if !q.Queued {
+			waiting++
+		}
+	}
+	return waiting, first.task, err
+}
+
+// taskFold finds the first words of the task: of the first message that was
+// given to the session itself.
+type taskFold struct {
+	task  string
+	found bool
+}
+
+// taskWords is the length of a task in a list, in characters.
+const taskWords = 100
+
+func (f *taskFold) apply(l logstore.Line) error {
+	if l.Type == session.TypeEndSeed {
+		f.found = false // what came before is the parent session's
+		return nil
+	}
+	if f.found || l.Type != session.TypeInboxSpliced && l.Type != session.TypeUserMessage {
+		return nil
+	}
+	if l.Type == session.TypeInboxSpliced && bytes.Contains(l.Raw, []byte(`"inserted":[]`)) {
+		return nil
+	}
+	e, err := l.Event()
+	if err != nil {
+		return err
+	}
+	var v struct {
+		Inserted []session.UserMessage `json:"inserted"` // of a splice
+		session.UserMessage
+	}
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, err)
+	}
+	for _, m := range append(v.Inserted, v.UserMessage) {
+		switch m.Source.Kind {
+		case "", session.SourceAgentInstructions, session.SourceQuestionReply:
+			continue
+		}
+		f.task, f.found = firstWords(session.TextOf(m.Content)), true
+		break
+	}
+	return nil
+}
+
+func firstWords(text string) string {
+	text = text[:min(len(text), 8*taskWords)] // a task can be a whole book
+	r := []rune(oneLine(strings.ToValidUTF8(text, "")))
+	if len(r) > taskWords {
+		return string(r[:taskWords-1]) + "…"
+	}
+	return string(r)
+}
+
+// inParallel calls do for 0 to n-1, several at once, and returns when all have
+// returned. Some wait for an owner that does not answer, so there are more of
+// them than processors.
+func inParallel(n int, do func(i int)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, 4*runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// sessionTable is the rows in columns. On a terminal the last two share what
+// room there is, so that a row is one line.
+func (a *App) sessionTable(rows []sessionRow, now time.Time) [][]string {
+	out := [][]string{{"session", "age", "state", "waiting", "directory", "task"}}
+	for _, r := range rows {
+		state, waiting, task := "idle", "-", r.Task
+		if r.Live {
+			state = "live"
+		}
+		if r.Questions > 0 {
+			waiting = strconv.Itoa(r.Questions)
+		}
+		if r.Error != "" {
+			state, task = "unread", r.Error
+		}
+		out = append(out, []string{r.ID, age(r.UpdatedAt, now), state, waiting, a.folder(r.Cwd), oneLine(task)})
+	}
+	if a.OutTerminal() {
+		a.squeeze(out)
+	}
+	return out
+}
+
+// age is the time since a moment, for people.
+func age(ms int64, now time.Time) string {
+	if ms <= 0 {
+		return "?"
+	}
+	switch d := max(now.Sub(time.UnixMilli(ms)), 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours()/24))
+	}
+}
+
+// printJSON writes a value to stdout, with text as it is.
+func (a *App) printJSON(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	a.Printf("%s", b.Bytes())
+	return nil
+}
+
+// Room for the last two columns, at least, in columns of a terminal.
+const (
+	minFolder = 8
+	minTask   = 12
+)
+
+// squeeze cuts the last two columns of a table so that its rows fit the
+// terminal: a folder at its beginning, a task at its end.
+func (a *App) squeeze(table [][]string) {
+	used, folders := 0, 0
+	for column := range 4 {
+		widest := 0
+		for _, row := range table {
+			widest = max(widest, runewidth.StringWidth(row[column]))
+		}
+		used += widest + 2
+	}
+	for _, row := range table {
+		folders = max(folders, runewidth.StringWidth(row[4]))
+	}
+	room := a.Width() - 1 - used - 2
+	folders = max(min(folders, room*2/5), minFolder)
+	task := max(room-folders, minTask)
+	for _, row := range table {
+		row[4], row[5] = a.fitEnd(row[4], folders), view.Fit(view.Visible(row[5]), task, a.ellipsis())
+	}
+}
+
+// fitEnd keeps the end of a text, which tells folders apart.
+func (a *App) fitEnd(s string, columns int) string {
+	if runewidth.StringWidth(s) <= columns {
+		return s
+	}
+	mark := a.ellipsis()
+	r := []rune(s)
+	for len(r) > 0 && runewidth.StringWidth(string(r))+runewidth.StringWidth(mark) > columns {
+		r = r[1:]
+	}
+	return mark + string(r)
+}
+
+func counted(n int64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Instruction is a file of instructions for agents.
+type Instruction struct {
+	Path string
+	Text string // may be cut behind MaxInstructions bytes
+}
+
+// MaxInstructions is how long all instructions together may be, in bytes.
+const MaxInstructions = 64 << 10
+
+const (
+	instructionsHead    = "Instructions for working here, given by the user and the project. Where they disagree, the later ones count.\n"
+	instructionsChanged = "The instructions have changed. From now on these count instead of the earlier ones.\n\n"
+	instructionsGone    = "The instructions given earlier no longer count: their files are gone."
+)
+
+// InstructionsText is the message that the files make, in their order, each
+// headed by its path; "" if none says anything. It is cut at MaxInstructions,
+// with a note that names what is missing.
+func InstructionsText(files []Instruction) string {
+	var b strings.Builder
+	for _, f := range files {
+		text := strings.TrimSpace(strings.ToValidUTF8(f.Text, "\uFFFD"))
+		if text == "" {
+			continue
+		}
+		if b.Len() == 0 {
+			b.WriteString(instructionsHead)
+		}
+		part := "\n# " + f.Path + "\n\n" + text + "\n"
+		if b.Len()+len(part) > MaxInstructions {
+			note := fmt.Sprintf("\n[cut here: instructions are limited to %d KB in all. The rest of %s and any later file is left out; read it if you need it.]\n", MaxInstructions>>10, f.Path)
+			b.WriteString(upTo(part, MaxInstructions-b.Len()-len(note)))
+			b.WriteString(note)
+			break
+		}
+		b.WriteString(part)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// upTo is the beginning of s in at most n bytes, cut between runes.
+func upTo(s string, n int) string {
+	n = min(max(n, 0), len(s))
+	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// announcement is the message that tells the model of the instructions, "" if it
+// has been told these already. The caller holds mu.
+func (a *Agent) announcement() string {
+	now := a.opts.Instructions
+	if a.opts.Redact != nil {
+		now = string(a.opts.Redact([]byte(now))) // as the log would hold it
+	}
+	told, _ := a.state.Instructions()
+	return announcement(told, now)
+}
+
+func announcement(told, now string) string {
+	switch {
+	case inForce(told) == now:
+		return ""
+	case told == "":
+		return now
+	case now == "":
+		return instructionsGone
+	}
+	return instructionsChanged + now
+}
+
+// inForce is what counts of a message of instructions.
+func inForce(told string) string {
+	if told == instructionsGone {
+		return ""
+	}
+	return strings.TrimPrefix(told, instructionsChanged)
+}

@@ -1,0 +1,99 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// subCall is a sub-call of code that has no result yet, kept for the text that
+// repair writes should the program end before there is one.
+type subCall struct {
+	id, name  string
+	arguments string // cut
+	ended     bool
+	code      string // of one that failed
+	answer    string // of a question: its result, in full
+}
+
+// Limits of that text. Questions and their answers are never left out.
+const (
+	keptSubCalls  = 100
+	keptArguments = 80 // bytes
+)
+
+// subCalls folds the sub-calls of one open call. It keeps those that have no
+// end, the questions, and the first of the others.
+type subCalls struct {
+	kept []subCall
+	more int // ended, and not kept
+}
+
+func (s *subCalls) start(v PTCStart) {
+	s.kept = append(s.kept, subCall{id: v.SubCallID, name: v.Name, arguments: cutText(v.Arguments, keptArguments)})
+}
+
+func (s *subCalls) end(v PTC) {
+	i := slices.IndexFunc(s.kept, func(c subCall) bool { return c.id == v.SubCallID })
+	if i < 0 {
+		return
+	}
+	c := &s.kept[i]
+	c.ended = true
+	if v.IsError {
+		c.code, _ = codeOf(v.Content, v.IsError, v.Error)
+	}
+	if c.name == AskTool {
+		c.answer = v.Content
+	} else if i >= keptSubCalls {
+		s.kept = slices.Delete(s.kept, i, i+1)
+		s.more++
+	}
+}
+
+func cutText(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// text goes on from the text of an interrupted call: what the code had done and
+// learnt. It is empty where there were no sub-calls.
+func (s *subCalls) text() string {
+	var ended, open, questions strings.Builder
+	for _, c := range s.kept {
+		switch {
+		case c.name == AskTool && c.code != "":
+			fmt.Fprintf(&questions, "\n- %s: not answered (%s)", c.id, c.code)
+		case c.name == AskTool && c.ended:
+			fmt.Fprintf(&questions, "\n- %s, asked with %s: %s", c.id, c.arguments, c.answer)
+		case c.name == AskTool:
+			fmt.Fprintf(&questions, "\n- %s, asked with %s: no answer yet. This is neither a skip nor a permission; an answer that comes later names this callId.", c.id, c.arguments)
+		case c.ended && c.code != "":
+			fmt.Fprintf(&ended, "\n- %s: %s %s failed: %s", c.id, c.name, c.arguments, c.code)
+		case c.ended:
+			fmt.Fprintf(&ended, "\n- %s: %s %s", c.id, c.name, c.arguments)
+		default:
+			fmt.Fprintf(&open, "\n- %s: %s %s", c.id, c.name, c.arguments)
+		}
+	}
+	if s.more > 0 {
+		fmt.Fprintf(&ended, "\n- and %d more", s.more)
+	}
+	var b strings.Builder
+	for _, part := range []struct{ head, list string }{
+		{"Calls that the code made and that had ended:", ended.String()},
+		{"Calls that were running, and of which it is not known what they did:", open.String()},
+		{"Questions that the code asked, with their results:", questions.String()},
+	} {
+		if part.list != "" {
+			b.WriteString("\n" + part.head + part.list)
+		}
+	}
+	return b.String()
+}

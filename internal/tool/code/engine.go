@@ -1,0 +1,123 @@
+package code
+
+import (
+	_ "embed" // the prelude
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"modernc.org/quickjs"
+)
+
+//go:embed prelude.js
+var prelude string
+
+// load makes the engine.
+func (r *runner) load() error {
+	vm, err := quickjs.NewVM()
+	if err != nil {
+		return faultf(CodeMemory, "the JavaScript engine could not be started: %v", err)
+	}
+	vm.SetMemoryLimit(uintptr(r.limits.memory))
+	r.vm = vm
+	r.engine.Store(vm)
+	for name, f := range map[string]quickjs.HostFunc{
+		"$hostCall": func(args []any) (any, error) { return r.hostCall(str(args, 0), str(args, 1)) },
+		"$hostTake": func([]any) (any, error) { return []any{r.current.Code, r.current.Content}, nil },
+		"$hostPrint": func(args []any) (any, error) {
+			r.hostPrint(str(args, 0))
+			return quickjs.Undefined{}, nil
+		},
+		"$hostDone": func(args []any) (any, error) {
+			r.hostDone(str(args, 0), str(args, 1))
+			return quickjs.Undefined{}, nil
+		},
+	} {
+		if err == nil {
+			err = vm.RegisterHostFunc(name, f)
+		}
+	}
+	if err == nil {
+		r.enter, err = vm.EvalValue(prelude, quickjs.EvalGlobal)
+	}
+	if err != nil {
+		r.engine.Store(nil)
+		return errors.Join(fmt.Errorf("the JavaScript engine could not be prepared: %w", err), vm.Close())
+	}
+	return nil
+}
+
+func str(args []any, i int) string {
+	if i >= len(args) {
+		return ""
+	}
+	s, _ := args[i].(string)
+	return s
+}
+
+// The code is the body of an async function. What stands before it is on its
+// first line, so that lines count as the model wrote them.
+const before, after = "(async () => {", "\n})"
+
+// begin parses the code and begins its function.
+func (r *runner) begin() error {
+	var f quickjs.Value
+	err := r.js(func() (err error) {
+		f, err = r.vm.EvalValue(before+r.code+after, quickjs.EvalGlobal)
+		return err
+	})
+	defer f.Free()
+	if err != nil {
+		return err
+	}
+	return r.into(f)
+}
+
+// translate says in the model's terms why the engine stopped.
+func (r *runner) translate(err error) error {
+	var f *fault
+	var e *quickjs.Error
+	switch {
+	case errors.As(err, &f) || errors.Is(err, errStopped):
+		return err
+	case errors.As(err, &e):
+		return thrown(e.Error() + "\n" + e.Stack)
+	}
+	return faultf(CodeError, "%v", err)
+}
+
+// thrown is the fault of an error that the code threw: its text, then its stack.
+func thrown(text string) *fault {
+	text = strings.TrimRight(places(text), "\n ")
+	if first, _, _ := strings.Cut(text, "\n"); first == "InternalError: out of memory" {
+		return faultf(CodeMemory, "the code needs more memory than it may have; keep less at a time")
+	}
+	return faultf(CodeError, "%s", text)
+}
+
+var place = regexp.MustCompile(`<eval>:(\d+)(?::(\d+))?`)
+
+// places makes the engine's places those of the given code, and leaves out
+// frames of the prelude.
+func places(text string) string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "    at $host") {
+			continue
+		}
+		out = append(out, place.ReplaceAllStringFunc(line, func(s string) string {
+			m := place.FindStringSubmatch(s)
+			column, err := strconv.Atoi(m[2])
+			if err != nil {
+				return "line " + m[1]
+			}
+			if m[1] == "1" {
+				column = max(column-len(before), 1)
+			}
+			return fmt.Sprintf("line %s, column %d", m[1], column)
+		}))
+	}
+	return strings.Join(out, "")
+}
