@@ -23,11 +23,13 @@ import (
 //
 //	term start [ROWSxCOLS] PROG…   run a program on a terminal of 24x80, which is its controlling one
 //	term expect RE…                wait until each RE matches what the screen shows, all at once
+//	term once RE…                  each RE matches the screen just once
 //	term wrote RE…                 wait until each RE matches what was written so far, escapes left out
 //	! term wrote RE…               none of them was written so far
 //	term mark                      what was written before does not count for wrote
 //	term send TEXT…                type; \r \e \x03 as in Go strings, \e for Escape
 //	term resize ROWSxCOLS
+//	term signal SIG
 //	term wait CODE                 wait for the end; the terminal must be as it was before
 //
 // What was written is the stdout of the commands that follow term wait.
@@ -54,7 +56,7 @@ func terminalOf(ts *testscript.TestScript) *terminal {
 }
 
 func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg && (len(args) == 0 || args[0] != "wrote"), len(args) > 1 || len(args) == 1 && args[0] == "mark", "term start|expect|wrote|mark|send|resize|wait …")
+	usage(ts, neg && (len(args) == 0 || args[0] != "wrote"), len(args) > 1 || len(args) == 1 && args[0] == "mark", "term start|expect|once|wrote|mark|send|resize|signal|wait …")
 	if args[0] == "start" {
 		startTerminal(ts, args[1:])
 		return
@@ -63,6 +65,12 @@ func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 	switch args[0] {
 	case "expect":
 		t.wait(ts, t.screen, args[1:])
+	case "once":
+		for _, re := range args[1:] {
+			if n := len(regexp.MustCompile("(?m)"+re).FindAllString(t.screen(), -1)); n != 1 {
+				ts.Fatalf("%q is on the screen %d times:\n%s", re, n, t.screen())
+			}
+		}
 	case "wrote":
 		if !neg {
 			t.wait(ts, t.text, args[1:])
@@ -91,6 +99,8 @@ func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 		t.vt.Resize(int(size.Cols), int(size.Rows))
 		t.out.mu.Unlock()
 		ts.Check(pty.Setsize(t.f, size))
+	case "signal":
+		ts.Check(t.cmd.Process.Signal(signals[args[1]]))
 	case "wait":
 		code, err := strconv.Atoi(args[1])
 		ts.Check(err)

@@ -28,8 +28,9 @@ type answerOptions struct {
 func newAnswer(a *App, run func(context.Context, *App, answerOptions) error) *cobra.Command {
 	var o answerOptions
 	cmd := &cobra.Command{
-		Use:   "answer SESSION [CALLID]",
-		Short: "Answer a question, now or late",
+		Use:               "answer SESSION [CALLID]",
+		ValidArgsFunction: completeCalls(a),
+		Short:             "Answer a question, now or late",
 		Long: "Answer a question of a session: in this terminal, or by flags.\n" +
 			"A live run is told at once. A session that nobody runs is run on with the answer, and the result is printed.",
 		Example: `  deepseek answer last

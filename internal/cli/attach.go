@@ -25,9 +25,10 @@ type attachOptions struct {
 func newAttach(a *App, run func(context.Context, *App, attachOptions) error) *cobra.Command {
 	var o attachOptions
 	cmd := &cobra.Command{
-		Use:   "attach SESSION",
-		Short: "Answer whatever a live run asks",
-		Long:  "Stay beside a live run, in this terminal, and answer whatever it asks. It ends when the run ends, or by Ctrl+C.",
+		Use:               "attach SESSION",
+		ValidArgsFunction: onlyFirst(completeSessions(a)),
+		Short:             "Answer whatever a live run asks",
+		Long:              "Stay beside a live run, in this terminal, and answer whatever it asks. It ends when the run ends, or by Ctrl+C.",
 		Example: `  deepseek attach last
   deepseek attach 7f3kq`,
 		Args: arguments("SESSION"),

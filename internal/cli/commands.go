@@ -17,6 +17,7 @@ func commands() []registration {
 		register(newSend, runSend),
 		newSessions,
 		register(newShowCommand, runShow),
+		register(newRPC, runRPC),
 		register(newModels, runModels),
 		newConfig,
 		register(newCompletion, runCompletion),

@@ -108,6 +108,9 @@ func (h *host) Status() string { return string(h.o.agent.Status()) }
 func (h *host) Questions(context.Context) (remote.QuestionList, error) {
 	var list remote.QuestionList
 	h.o.agent.View(func(st *session.State) { list = listQuestions(st) })
+	for i := range list.Active {
+		list.Active[i].Answer = h.o.answerCommand(list.Active[i].CallID)
+	}
 	for _, c := range h.o.questions.Waits() {
 		if c.Kind != question.KindQuestion {
 			list.Waits = append(list.Waits, remote.Wait{CallID: c.CallID, Kind: c.Kind, Questions: c.Questions})

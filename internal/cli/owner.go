@@ -54,6 +54,10 @@ type owner struct {
 	served    chan error // Serve's, once the listener serves
 	settings  session.Settings
 	base      []tool.Tool // all but the one that asks, which depends on the mode
+
+	// Of a server's sessions, which no owned run begins:
+	tellsSettings bool // the first thing written tells the settings before it
+	keepsCwd      bool // --cwd is for new sessions, not for one whose folder is there
 }
 
 // store is the session store of a home.
@@ -149,6 +153,11 @@ func (o *owner) equip(ctx context.Context) error {
 			window = model.DefaultContextWindow
 		}
 	}
+	if o.tellsSettings {
+		if err := o.oweSettings(); err != nil {
+			return err
+		}
+	}
 	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{
 		SessionID: o.header.ID, Model: llm, Config: rc, System: engine.SystemText(), Window: window,
 		Tools: tools, Settings: o.settings, MaxSteps: cfg.MaxSteps,
@@ -165,6 +174,21 @@ func (o *owner) equip(ctx context.Context) error {
 	return nil
 }
 
+// oweSettings puts the settings behind what repair owes the log, so that they
+// are in the first batch, before the receipt.
+func (o *owner) oweSettings() error {
+	e, err := session.NewEvent(session.TypeSettings, time.Now().UnixMilli(), o.settings)
+	if err != nil {
+		return err
+	}
+	e.Seq = o.state.Next
+	if err := o.state.Apply(e); err != nil {
+		return err
+	}
+	o.closers = append(o.closers, e)
+	return nil
+}
+
 // bare makes an agent that only queues: without model, tools and clients, and
 // so without what a run would lack.
 func (o *owner) bare() {
@@ -176,7 +200,7 @@ func (o *owner) bare() {
 func (o *owner) place() error {
 	info, err := os.Stat(o.cwd)
 	missing := err != nil || !info.IsDir()
-	if !missing && o.app.global.cwd == "" {
+	if !missing && (o.app.global.cwd == "" || o.keepsCwd) {
 		return nil
 	}
 	cwd, err := o.app.Cwd()

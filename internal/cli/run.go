@@ -18,6 +18,7 @@ import (
 type runOptions struct {
 	tasks    taskSource
 	session  string
+	begin    beginning
 	answers  string // file of scripted answers
 	noInput  bool
 	settings map[string]string
@@ -46,15 +47,20 @@ func newRun(a *App, run func(context.Context, *App, runOptions) error) *cobra.Co
 			if err := noInput(o.settings, o.noInput); err != nil {
 				return err
 			}
+			if err := o.begin.read(cmd.Flags(), o.session != ""); err != nil {
+				return err
+			}
 			return run(cmd.Context(), a, o)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.tasks.file, "file", "f", "", "read the task from a `file`")
 	f.StringVar(&o.session, "session", "", "go on with a `session`: id, part of it, last, or a path")
+	_ = cmd.RegisterFlagCompletionFunc("session", completeSessions(a)) // the flag is there
 	f.BoolVarP(&last, "continue", "c", false, "go on with the last session of this directory")
 	f.StringVar(&o.tasks.script, "script", "", "run the tasks of a YAML `file`, one after the other, in one session")
 	f.StringVar(&o.answers, "answers", "", "answer questions from a YAML `file`")
+	o.begin.flags(f)
 	f.BoolVar(&o.noInput, "no-input", false, "ask nobody: the same as --answerer none")
 	addSettings(cmd, runSettings...)
 	return cmd
@@ -63,7 +69,7 @@ func newRun(a *App, run func(context.Context, *App, runOptions) error) *cobra.Co
 // runSettings are the settings of commands that run the agent.
 var runSettings = []string{
 	"model", "base_url", "effort", "max_tokens", "temperature", "mode", "timeout", "max_timeout", "answerer",
-	"permission", "approve", "max_steps", "max_duration", "on_question", "fail_on_pending", "output", "color", "quiet", "verbose",
+	"permission", "approve", "max_steps", "max_duration", "max_goal_rounds", "on_question", "fail_on_pending", "output", "color", "quiet", "verbose",
 }
 
 // noInput is --no-input, another word for --answerer none.
@@ -83,7 +89,7 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	tasks, err := o.tasks.read(ctx, a, o.session != "")
+	tasks, err := o.tasks.read(ctx, a, o.session != "" || o.begin.withGoal())
 	if err != nil {
 		return err
 	}
@@ -117,13 +123,18 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 			return err
 		}
 	}
-	if len(tasks) == 0 && own.state.Inbox.Empty() {
+	if len(tasks) == 0 && own.state.Inbox.Empty() && !o.begin.withGoal() {
 		return errors.Join(usagef("there is no task, and nothing is queued in session %s\ngive one: deepseek run --session %[1]s TASK", own.ref), own.close())
 	}
+	p := newPerformance(own, signals, answers)
+	if p.goal, err = o.begin.start(own); err != nil {
+		return errors.Join(err, own.close())
+	}
+	p.plan = o.begin.plan
 	if err := own.equip(ctx); err != nil {
 		return errors.Join(err, own.close())
 	}
-	return newPerformance(own, signals, answers).run(ctx, tasks)
+	return p.run(ctx, tasks)
 }
 
 // errDuration is the cause of a run that --max-duration ended.
@@ -142,7 +153,9 @@ func canceled(ctx context.Context) *engine.Canceled {
 type performance struct {
 	*owner
 	signals *Signals
-	answers *question.Script // may be nil
+	answers *question.Script  // may be nil
+	plan    bool              // of the first interval: it begins in plan mode
+	goal    *engine.GoalStart // of the first interval; may be nil
 	show    *show
 	pump    *pump
 	asking  *asking
@@ -193,7 +206,8 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 			p.abort(begin)
 		}
 	}
-	options := engine.RunOptions{Input: t.input(), Leave: last}
+	options := engine.RunOptions{Input: t.input(), Plan: p.plan, Goal: p.goal, Leave: last}
+	before := p.goalNow()
 	res, end, err := p.agent.Run(canceling, options, started)
 	for errors.Is(err, engine.ErrRunning) {
 		// Between two tasks of a script somebody sent a message: it is served first.
@@ -207,7 +221,9 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 	if last {
 		err = errors.Join(err, p.stopAccepting())
 	}
+	p.plan, p.goal = false, nil
 	if err = errors.Join(begin, err); err == nil {
+		p.goalNote(before)
 		err = p.verdict(ctx, &res, end)
 	}
 	return p.show.result(&res, err)
@@ -273,12 +289,12 @@ func (p *performance) apply(t task) error {
 		s.Timeout, s.MaxTimeout = config.DefaultTimeout, nil
 	}
 	p.settings = s
-	tools, err := p.registry()
+	tools, planTools, err := p.registry()
 	if err != nil {
 		return err
 	}
 	return p.agent.Reconfigure(func(o *engine.Options) {
-		o.Settings, o.Tools = s, tools
+		o.Settings, o.Tools, o.PlanTools = s, tools, planTools
 		if t.maxSteps > 0 {
 			o.MaxSteps = t.maxSteps
 		}

@@ -20,8 +20,9 @@ type sendOptions struct {
 func newSend(a *App, run func(context.Context, *App, sendOptions) error) *cobra.Command {
 	var o sendOptions
 	cmd := &cobra.Command{
-		Use:   "send SESSION MESSAGE",
-		Short: "Queue a message for a session",
+		Use:               "send SESSION MESSAGE",
+		ValidArgsFunction: onlyFirst(completeSessions(a)),
+		Short:             "Queue a message for a session",
 		Long: "Queue a message for a session and print its id, once it is on disk.\n" +
 			"A live run takes it up; otherwise the next run of the session does. The id proves that the message is queued, and promises nothing more.",
 		Example: `  deepseek send last "and then run the tests"

@@ -29,8 +29,9 @@ type showOptions struct {
 func newShowCommand(a *App, run func(context.Context, *App, showOptions) error) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
-		Use:   "show SESSION",
-		Short: "Show the transcript of a session",
+		Use:               "show SESSION",
+		ValidArgsFunction: onlyFirst(completeSessions(a)),
+		Short:             "Show the transcript of a session",
 		Long: "Show the transcript of a session: an id, a part of one, last, or a path to its file.\n" +
 			"What happened between input and answer is folded to a line; --expand opens it. A session that is being worked on can be read too.",
 		Example: `  deepseek show last

@@ -122,6 +122,20 @@ func (p *Policy) ask(ctx context.Context, r Request) (Decision, error) {
 	return d, &Denied{Message: d.Message, Asked: true}
 }
 
+// Server decides on a call of a tool that another program runs, and waits for a
+// person unless the user's configuration trusts that program. Nothing is known
+// of what such a call does, so a read-only session has none. The error is a
+// *Denied or that of ctx.
+func (p *Policy) Server(ctx context.Context, r Request, trusted bool) error {
+	switch {
+	case p.level == ReadOnly:
+		return &Denied{Message: r.Tool + " was not called: this session is read-only, and tools of MCP servers could change something. Tell the user what you would call."}
+	case trusted:
+		return ctx.Err()
+	}
+	return p.Ask(ctx, r)
+}
+
 // Workspace is the git work tree that holds cwd, else cwd; cwd where that would
 // be home or the root. Links are resolved. No program is run for it.
 func Workspace(cwd, home string) (string, error) {

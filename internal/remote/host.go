@@ -95,7 +95,8 @@ type ActiveQuestion struct {
 	State     string             `json:"state"`  // open or continued
 	Queued    bool               `json:"queued"` // a reply lies in the inbox
 	Questions []session.Question `json:"questions"`
-	AskedAt   int64              `json:"askedAt"` // ms since the epoch
+	AskedAt   int64              `json:"askedAt"`          // ms since the epoch
+	Answer    string             `json:"answer,omitempty"` // the command that answers it, from the owner
 }
 
 // SettledQuestion is a question that has its answer.

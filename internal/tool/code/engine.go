@@ -23,6 +23,7 @@ func (r *runner) load() error {
 	vm.SetMemoryLimit(uintptr(r.limits.memory))
 	r.vm = vm
 	r.engine.Store(vm)
+	r.lost, r.untrack = track(vm)
 	for name, f := range map[string]quickjs.HostFunc{
 		"$hostCall": func(args []any) (any, error) { return r.hostCall(str(args, 0), str(args, 1)) },
 		"$hostTake": func([]any) (any, error) { return []any{r.current.Code, r.current.Content}, nil },
@@ -43,6 +44,7 @@ func (r *runner) load() error {
 		r.enter, err = vm.EvalValue(prelude, quickjs.EvalGlobal)
 	}
 	if err != nil {
+		r.untrack()
 		r.engine.Store(nil)
 		return errors.Join(fmt.Errorf("the JavaScript engine could not be prepared: %w", err), vm.Close())
 	}
@@ -68,10 +70,10 @@ func (r *runner) begin() error {
 		f, err = r.vm.EvalValue(before+r.code+after, quickjs.EvalGlobal)
 		return err
 	})
-	defer f.Free()
 	if err != nil {
 		return err
 	}
+	defer f.Free()
 	return r.into(f)
 }
 
@@ -97,17 +99,33 @@ func thrown(text string) *fault {
 	return faultf(CodeError, "%s", text)
 }
 
+// forgotten is the fault of promises that were rejected and that nobody awaited.
+func forgotten(texts []string) *fault {
+	const most = 10
+	text := strings.Join(texts[:min(len(texts), most)], "\n")
+	if more := len(texts) - most; more > 0 {
+		text += fmt.Sprintf("\nand %d more", more)
+	}
+	return faultf(CodeError, "the code ended, but failures were lost since nothing awaited their promises:\n%s", text)
+}
+
 var place = regexp.MustCompile(`<eval>:(\d+)(?::(\d+))?`)
 
-// places makes the engine's places those of the given code, and leaves out
-// frames of the prelude.
+// places makes the engine's places those of the given code. Of a stack it
+// leaves out the frames of the prelude and of built-ins, and all below the tenth.
 func places(text string) string {
-	var out []string
+	var b strings.Builder
+	frames := 0
 	for line := range strings.Lines(text) {
-		if strings.Contains(line, "    at $host") {
-			continue
+		if strings.HasPrefix(line, "    at ") {
+			if strings.HasPrefix(line, "    at $host") || strings.Contains(line, "(native)") {
+				continue
+			}
+			if frames++; frames > maxFrames {
+				continue
+			}
 		}
-		out = append(out, place.ReplaceAllStringFunc(line, func(s string) string {
+		b.WriteString(place.ReplaceAllStringFunc(line, func(s string) string {
 			m := place.FindStringSubmatch(s)
 			column, err := strconv.Atoi(m[2])
 			if err != nil {
@@ -119,5 +137,7 @@ func places(text string) string {
 			return fmt.Sprintf("line %s, column %d", m[1], column)
 		}))
 	}
-	return strings.Join(out, "")
+	return b.String()
 }
+
+const maxFrames = 10

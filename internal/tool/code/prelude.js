@@ -23,7 +23,10 @@
 
   globalThis.tools = new Proxy({ __proto__: null }, {
     get(_, name) {
-      if (typeof name !== "string" || name === "then") return undefined; // awaiting tools itself is no call
+      switch (name) { // what the language itself looks for is no call
+        case "then": case "toJSON": case "toString": case "valueOf": case "constructor": return undefined;
+      }
+      if (typeof name !== "string") return undefined;
       return function $hostTool(args) {
         return new P(function $hostWait(resolve, reject) {
           const text = args === undefined ? "{}" : stringify(args);

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 )
 
 // runner runs the code of one call. The goroutine of loop owns the engine and
-// all fields from vm on; it ends with the call. made is read when it has.
+// all fields from vm on; it ends with the call.
 type runner struct {
 	call   tool.Call
 	code   string
@@ -23,13 +24,15 @@ type runner struct {
 	clock  *clock
 	output *output
 	engine atomic.Pointer[quickjs.VM]
+	made   atomic.Int64 // sub-calls
 	ended  chan ended // sub-calls that have ended
 
 	vm      *quickjs.VM
 	enter   quickjs.Value // the prelude's way in
+	lost    *rejections
+	untrack func()
 	used    time.Duration // of compute
-	made    int           // sub-calls
-	open    int           // of them not ended yet
+	open    int           // sub-calls that have not ended
 	traffic int           // bytes
 	current tool.Result   // of the sub-call that is being settled
 	settled bool          // the code's function has ended
@@ -38,7 +41,7 @@ type runner struct {
 
 // ended is a sub-call that has ended.
 type ended struct {
-	number int
+	number int64
 	result tool.Result
 }
 
@@ -135,6 +138,7 @@ func (r *runner) loop() (end ending) {
 		return ending{fault: err}
 	}
 	defer func() {
+		r.untrack()
 		r.engine.Store(nil)
 		r.enter.Free()
 		err := r.vm.Close()
@@ -150,6 +154,9 @@ func (r *runner) loop() (end ending) {
 		if r.open == 0 {
 			if !r.settled {
 				return ending{fault: faultf(CodeError, "the code waits for a promise that nothing will settle: no sub-call is under way, and there are no timers")}
+			}
+			if lost := r.lost.list(); len(lost) > 0 && r.ending.fault == nil {
+				r.ending.fault = forgotten(lost)
 			}
 			return r.ending
 		}
@@ -226,17 +233,16 @@ func (r *runner) hostCall(name, args string) (any, error) {
 	switch {
 	case r.settled && r.ending.fault != nil:
 		return nil, errors.New("the code has thrown, so it calls no more tools")
-	case r.made >= r.limits.calls:
-		return nil, fmt.Errorf("the code has made %d sub-calls, the most it may", r.made)
+	case r.made.Load() >= int64(r.limits.calls):
+		return nil, fmt.Errorf("the code has made %d sub-calls, the most it may", r.limits.calls)
 	case len(args) > r.limits.arguments:
 		return nil, fmt.Errorf("the arguments of %s have %d bytes, at most %d are allowed", name, len(args), r.limits.arguments)
 	}
 	if err := r.spend(len(args)); err != nil {
 		return nil, err
 	}
-	r.made++
+	number := r.made.Add(1)
 	r.open++
-	number := r.made
 	r.call.Dispatch(r.ctx, name, args, func(res tool.Result) {
 		select {
 		case r.ended <- ended{number, res}:
@@ -248,7 +254,10 @@ func (r *runner) hostCall(name, args string) (any, error) {
 
 // hostPrint keeps a line of the console.
 func (r *runner) hostPrint(line string) {
-	if !r.output.line(line) {
+	if strings.Contains(line, "<eval>") { // the stack of an error
+		line = places(line)
+	}
+	if !r.output.line(strings.TrimSuffix(line, "\n")) {
 		r.tooMuchOutput()
 	}
 }

@@ -76,10 +76,10 @@ func newTool(l limits) tool.Tool {
 // result is what the model reads: of code that failed, why, and the output so far.
 func (r *runner) result(end ending) tool.Result {
 	out := r.output.String()
+	if end.returned != "" {
+		out = joined(out, "return: "+end.returned)
+	}
 	if end.fault == nil {
-		if end.returned != "" {
-			out = joined(out, "return: "+end.returned)
-		}
 		return tool.Result{Content: out}
 	}
 	var f *fault
@@ -87,8 +87,8 @@ func (r *runner) result(end ending) tool.Result {
 		f = &fault{tool.CodeInternal, end.fault.Error()}
 	}
 	res := tool.Errorf(f.code, "%s", f.message)
-	if r.made > 0 {
-		res.Content += fmt.Sprintf("\n%d sub-calls were made; what they did stands.", r.made)
+	if n := r.made.Load(); n > 0 {
+		res.Content += fmt.Sprintf("\nSub-calls made: %d. What they did stands.", n)
 	}
 	if out != "" {
 		res.Content += "\nOutput so far:\n" + out

@@ -1,0 +1,112 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// web is the link to an address.
+type web struct {
+	transport *http.Transport
+	ctx       context.Context // ends all requests
+	cancel    context.CancelFunc
+	headers   map[string]string
+
+	mu  sync.Mutex
+	bad error // what the server did wrong
+}
+
+// overHTTP prepares the server's address; nothing is sent yet.
+func (s *server) overHTTP() (link, sdk.Transport) {
+	w := &web{headers: s.conf.Headers}
+	w.transport = http.DefaultTransport.(*http.Transport).Clone()
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	client := &http.Client{Transport: w, CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		// The headers may hold a password that is meant for this place alone.
+		if from := via[0].URL; to.URL.Scheme != from.Scheme || to.URL.Host != from.Host || len(via) >= 5 {
+			return fmt.Errorf("it sends on to %s", to.URL.Redacted())
+		}
+		return nil
+	}}
+	return w, &sdk.StreamableClientTransport{
+		Endpoint: s.conf.URL, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxLine,
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(w.ctx, cancel)
+	done := func() { stop(); cancel() }
+	r = r.Clone(ctx)
+	for name, value := range w.headers {
+		r.Header.Set(name, value)
+	}
+	res, err := w.transport.RoundTrip(r)
+	if err != nil {
+		done()
+		return nil, err
+	}
+	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
+		w.fail(fmt.Errorf("it answers %s; give what it wants under headers in mcp_servers", res.Status))
+	}
+	res.Body = &limited{ReadCloser: res.Body, left: maxLine, web: w, done: done}
+	return res, nil
+}
+
+// limited is an answer with a bound. It is for one reader.
+type limited struct {
+	io.ReadCloser
+	left int
+	web  *web
+	done func()
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		err := fmt.Errorf("it sent an answer of more than %d MB", maxLine>>20)
+		l.web.fail(err)
+		return 0, err
+	}
+	n, err := l.ReadCloser.Read(p[:min(len(p), l.left)])
+	l.left -= n
+	return n, err
+}
+
+func (l *limited) Close() error {
+	l.done()
+	return l.ReadCloser.Close()
+}
+
+func (w *web) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bad == nil {
+		w.bad = err
+	}
+}
+
+func (w *web) why(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.bad != nil {
+		return w.bad
+	}
+	var inner interface{ Unwrap() error }
+	for errors.As(err, &inner) && inner.Unwrap() != nil {
+		err = inner.Unwrap()
+	}
+	return err
+}
+
+func (w *web) sever(context.Context) error {
+	w.cancel()
+	w.transport.CloseIdleConnections()
+	return nil
+}

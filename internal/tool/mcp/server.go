@@ -1,0 +1,244 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"deepseek/internal/config"
+	"deepseek/internal/tool"
+)
+
+// legacyProtocol is the version that is asked for. It is the last one that
+// begins with a handshake: servers that know only that keep silent, or end, when
+// they are asked for anything before it.
+const legacyProtocol = "2025-11-25"
+
+// server is one configured server. connecting is held by whoever makes a
+// connection, so that calls at the same time make one. mu owns conn, the present
+// connection.
+type server struct {
+	family *Family
+	conf   config.Server
+	name   string
+
+	connecting chan struct{} // made by the first use; see lock
+	mu         sync.Mutex
+	conn       *conn
+}
+
+// conn is one connection. done is closed when it has ended, by whichever side.
+type conn struct {
+	session *sdk.ClientSession
+	link    link
+	done    chan struct{}
+}
+
+// link is what lies below a connection.
+type link interface {
+	// why says what is wrong with the other side in better words than err, which
+	// is the connection's.
+	why(err error) error
+	// sever ends the link at once, however busy it is, and returns when nothing
+	// of it is left. It may be called more than once.
+	sever(ctx context.Context) error
+}
+
+// errClosed is the error of a call after Close.
+var errClosed = errors.New("the run has ended")
+
+// lock waits for the right to connect.
+func (s *server) lock(ctx context.Context) (unlock func(), err error) {
+	s.mu.Lock()
+	if s.connecting == nil {
+		s.connecting = make(chan struct{}, 1)
+	}
+	turn := s.connecting
+	s.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *server) current() *conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conn
+}
+
+// connected is a live connection: the present one, or a new one where that has ended.
+func (s *server) connected(ctx context.Context) (*conn, error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	old := s.current()
+	if old != nil {
+		select {
+		case <-old.done:
+		default:
+			return old, nil
+		}
+		// What a program that died has left behind is ended before it runs again.
+		if err := old.link.sever(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if s.family.over() {
+		return nil, errClosed
+	}
+	c, err := s.connect(ctx)
+	s.mu.Lock()
+	s.conn = c
+	s.mu.Unlock()
+	return c, err
+}
+
+// connect makes a connection; nothing of one that fails is left.
+func (s *server) connect(ctx context.Context) (*conn, error) {
+	var l link
+	var t sdk.Transport
+	var err error
+	if s.conf.URL != "" {
+		l, t = s.overHTTP()
+	} else if l, t, err = s.overPipes(); err != nil {
+		return nil, err
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "deepseek", Version: s.family.env.Version}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{}, // no roots, no sampling, no questions to the user
+	})
+	// A write to a program that does not read knows no context.
+	stop := context.AfterFunc(ctx, func() { _ = l.sever(context.WithoutCancel(ctx)) }) // said again below
+	defer stop()
+	session, err := client.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: legacyProtocol})
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it did not come up in %v", startTime)
+		}
+		err = l.why(err)
+		return nil, errors.Join(err, l.sever(context.WithoutCancel(ctx)))
+	}
+	c := &conn{session: session, link: l, done: make(chan struct{})}
+	go func() { // ends with the connection
+		defer close(c.done)
+		_ = session.Wait() // why is the link's to say
+	}()
+	return c, nil
+}
+
+// start connects and lists the tools.
+func (s *server) start(ctx context.Context) ([]offer, error) {
+	c, err := s.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	offers, err := s.list(ctx, c)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it did not list its tools in %v", startTime)
+		}
+		return nil, errors.Join(c.link.why(err), s.close(context.WithoutCancel(ctx)))
+	}
+	return offers, nil
+}
+
+func (s *server) list(ctx context.Context, c *conn) ([]offer, error) {
+	if caps := c.session.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+		return nil, nil
+	}
+	var offers []offer
+	for t, err := range c.session.Tools(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			continue
+		}
+		if len(offers) == maxListed {
+			s.family.env.Note(fmt.Sprintf("the MCP server %s lists more than %d tools; the others are left out", s.name, maxListed))
+			break
+		}
+		offers = append(offers, offer{server: s, name: t.Name, description: t.Description, schema: t.InputSchema})
+	}
+	return offers, nil
+}
+
+// call runs one tool. The server is connected anew, once, if it has died since.
+func (s *server) call(ctx context.Context, name string, args json.RawMessage) tool.Result {
+	bounded, cancel := context.WithTimeout(ctx, s.family.call)
+	defer cancel()
+	up, stop := context.WithTimeout(bounded, startTime)
+	c, err := s.connected(up)
+	stop()
+	switch {
+	case ctx.Err() != nil:
+		return tool.Errorf(tool.CodeAborted, "cancelled before the call was sent")
+	case err != nil:
+		return tool.Errorf(CodeUnreachable, "the MCP server %s is not there: %s. The call was not sent.", s.name, s.family.words(err))
+	}
+	type outcome struct {
+		res *sdk.CallToolResult
+		err error
+	}
+	got := make(chan outcome, 1)
+	go func() { // ends with the call, or with the connection
+		res, err := c.session.CallTool(bounded, &sdk.CallToolParams{Name: name, Arguments: args})
+		got <- outcome{res, err}
+	}()
+	var o outcome
+	select {
+	case o = <-got:
+	case <-bounded.Done():
+		// The server was told. One that does not even read holds the call.
+		wait := time.NewTimer(cancelTime)
+		defer wait.Stop()
+		select {
+		case o = <-got:
+		case <-wait.C:
+			err := c.link.sever(context.WithoutCancel(ctx))
+			o = <-got
+			o.err = errors.Join(o.err, err)
+		}
+	}
+	if o.err == nil {
+		return s.result(o.res)
+	}
+	return s.failure(ctx, bounded, c, o.err)
+}
+
+// close ends the connection and what is below it.
+func (s *server) close(ctx context.Context) error {
+	unlock, err := s.lock(context.WithoutCancel(ctx)) // connecting is bounded, and knows of the end
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	c := s.current()
+	if c == nil {
+		return nil
+	}
+	closed := make(chan struct{})
+	go func() { // ends when the link is severed, at the latest
+		defer close(closed)
+		_ = c.session.Close() // the link is ended whatever it says
+	}()
+	polite, cancel := context.WithTimeout(ctx, politeTime)
+	defer cancel()
+	select {
+	case <-closed:
+	case <-polite.Done():
+	}
+	err = c.link.sever(polite)
+	<-closed
+	<-c.done
+	return err
+}

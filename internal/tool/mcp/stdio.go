@@ -1,0 +1,145 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// writeTime bounds one write to a program that does not read.
+const writeTime = 30 * time.Second
+
+// pipes is the link to a program. once owns the end; left is set by it.
+type pipes struct {
+	service Service
+	in      *os.File // the program's input
+	out     *sieve   // of its output
+	errs    *os.File // its stderr
+	last    *lastLine
+	drained chan struct{} // closed when nobody reads errs any more
+
+	once sync.Once
+	left error // processes that could not be ended
+}
+
+// overPipes starts the server's program.
+func (s *server) overPipes() (link, sdk.Transport, error) {
+	path, err := exec.LookPath(s.conf.Command)
+	if err != nil {
+		return nil, nil, fmt.Errorf("its command %q is not found; give its whole path, or install it", s.conf.Command)
+	}
+	dir := s.family.env.Cwd
+	if s.conf.Cwd != "" {
+		dir = s.conf.Cwd
+		if rest, ok := strings.CutPrefix(dir, "~/"); ok && s.family.env.Home != "" {
+			dir = filepath.Join(s.family.env.Home, rest)
+		}
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(s.family.env.Cwd, dir)
+		}
+	}
+	if !filepath.IsAbs(path) {
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, nil, err
+		}
+	}
+	cmd := &exec.Cmd{Path: path, Args: append([]string{s.conf.Command}, s.conf.Args...), Dir: dir}
+	for name, value := range s.conf.Env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	var ends [6]*os.File // theirs and ours of each pipe
+	closeAll := func() error {
+		var errs []error
+		for _, f := range ends {
+			if f != nil {
+				errs = append(errs, f.Close())
+			}
+		}
+		return errors.Join(errs...)
+	}
+	for i := 0; i < len(ends); i += 2 {
+		if ends[i], ends[i+1], err = os.Pipe(); err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = ends[0], ends[3], ends[5]
+	service, err := s.family.env.Serve(cmd)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("it could not be started: %w", err), closeAll())
+	}
+	p := &pipes{service: service, in: ends[1], out: newSieve(ends[2]), errs: ends[4], last: &lastLine{}, drained: make(chan struct{})}
+	go func() { // ends with the program and its children, or with sever
+		defer close(p.drained)
+		s.family.stderr(s.name, p.errs, p.last)
+	}()
+	if err := errors.Join(ends[0].Close(), ends[3].Close(), ends[5].Close()); err != nil {
+		return nil, nil, errors.Join(err, p.sever(context.Background()))
+	}
+	return p, &sdk.IOTransport{Reader: p.out, Writer: bounded{p.in}, MaxLineLength: maxLine + 1<<10}, nil
+}
+
+// bounded is the program's input with an end to every write.
+type bounded struct{ *os.File }
+
+func (b bounded) Write(data []byte) (int, error) {
+	if err := b.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return 0, err
+	}
+	return b.File.Write(data)
+}
+
+// Close leaves a file that sever has closed alone.
+func (b bounded) Close() error {
+	if err := b.File.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// why: what is wrong with its output, else that it has exited, with the last it
+// had to say, else the connection's own error.
+func (p *pipes) why(err error) error {
+	if bad := p.out.fault(); bad != nil {
+		return bad
+	}
+	select {
+	case <-p.service.Exited():
+	case <-time.After(exitTime): // its output has ended, or nothing has: it may be about to exit
+		return err
+	}
+	how := "it exited"
+	if e := p.service.Err(); e != nil {
+		how = "it ended: " + e.Error()
+	}
+	if last := p.last.String(); last != "" {
+		how += " (" + line(last, 200) + ")"
+	}
+	return errors.New(how)
+}
+
+// exitTime is how long a program that broke off may take to exit.
+const exitTime = 200 * time.Millisecond
+
+// sever gives a program whose input has ended the rest of ctx to exit by itself;
+// then it is ended with all that it has started.
+func (p *pipes) sever(ctx context.Context) error {
+	p.once.Do(func() {
+		closing := bounded{p.in}.Close()
+		select {
+		case <-p.service.Exited():
+		case <-ctx.Done():
+		case <-time.After(exitTime):
+		}
+		p.left = errors.Join(closing, p.service.End(), p.out.Close(), p.errs.Close())
+		<-p.drained
+	})
+	return p.left
+}
