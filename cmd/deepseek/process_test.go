@@ -184,11 +184,11 @@ func cmdWaiterr(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
 
 // cmdSignal: signal NAME SIG
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 2 && signals[args[1]] != 0, "signal NAME INT|TERM|HUP|STOP|CONT")
+	usage(ts, neg, len(args) == 2 && signals[args[1]] != 0, "signal NAME INT|TERM|HUP|KILL")
 	p := running(ts, args[0])
 	p.asked = time.Now()
 	ts.Check(p.cmd.Process.Signal(signals[args[1]]))
@@ -204,7 +204,7 @@ func cmdKill9(ts *testscript.TestScript, neg bool, args []string) {
 
 // cmdFinish: finish [-within=D] NAME CODE
 func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
-	within := patience
+	var within time.Duration // since the signal, or the start
 	if len(args) > 0 && strings.HasPrefix(args[0], "-within=") {
 		var err error
 		within, err = time.ParseDuration(strings.TrimPrefix(args[0], "-within="))
@@ -215,15 +215,14 @@ func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	p := running(ts, args[0])
-	late := time.NewTimer(within - time.Since(p.asked))
-	if within == patience {
-		late.Reset(patience)
-	}
-	defer late.Stop()
-	select {
-	case <-p.done:
-	case <-late.C:
-		ts.Fatalf("%s still runs after %v:\n%s", args[0], within, p.err.String())
+	if within > 0 {
+		late := time.NewTimer(within - time.Since(p.asked))
+		defer late.Stop()
+		select {
+		case <-p.done:
+		case <-late.C:
+			ts.Fatalf("%s still runs after %v:\n%s", args[0], within, p.err.String())
+		}
 	}
 	end(ts, args[0], p, want)
 }
@@ -232,7 +231,7 @@ func end(ts *testscript.TestScript, name string, p *process, want int) {
 	select {
 	case <-p.done:
 	case <-time.After(patience):
-		ts.Fatalf("%s does not end", name)
+		ts.Fatalf("%s does not end:\n%s", name, p.err.String())
 	}
 	delete(ts.Value(processesKey).(*processes).running, name)
 	_, _ = io.WriteString(ts.Stdout(), p.out.String()) // to memory

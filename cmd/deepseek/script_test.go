@@ -1,11 +1,14 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +47,11 @@ const patience = 30 * time.Second
 func TestMain(m *testing.M) {
 	if permission.IsHelper(os.Args) {
 		os.Exit(permission.HelperMain())
+	}
+	// Scripts wait more than they work, so more of them run at the same time than
+	// there are processors. A -parallel on the command line stands against it.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	testscript.Main(m, map[string]func(){
 		"deepseek": func() { os.Exit(cli.Main(os.Args, cli.Std(), os.Environ())) },

@@ -23,8 +23,10 @@ import (
 //
 //	term start [ROWSxCOLS] PROG…   run a program on a terminal of 24x80, which is its controlling one
 //	term expect RE…                wait until each RE matches what the screen shows, all at once
+//	! term expect RE…              none of them matches what it shows now
 //	term once RE…                  each RE matches the screen just once
-//	term wrote RE…                 wait until each RE matches what was written so far, escapes left out
+//	term wrote RE…                 wait until each RE matches what was written so far, without
+//	                               escapes and lines that were erased
 //	! term wrote RE…               none of them was written so far
 //	term mark                      what was written before does not count for wrote
 //	term send TEXT…                type; \r \e \x03 as in Go strings, \e for Escape
@@ -56,7 +58,7 @@ func terminalOf(ts *testscript.TestScript) *terminal {
 }
 
 func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg && (len(args) == 0 || args[0] != "wrote"), len(args) > 1 || len(args) == 1 && args[0] == "mark", "term start|expect|once|wrote|mark|send|resize|signal|wait …")
+	usage(ts, neg && (len(args) == 0 || args[0] != "wrote" && args[0] != "expect"), len(args) > 1 || len(args) == 1 && args[0] == "mark", "term start|expect|once|wrote|mark|send|resize|signal|wait …")
 	if args[0] == "start" {
 		startTerminal(ts, args[1:])
 		return
@@ -64,7 +66,11 @@ func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 	t := terminalOf(ts)
 	switch args[0] {
 	case "expect":
-		t.wait(ts, t.screen, args[1:])
+		if !neg {
+			t.wait(ts, t.screen, args[1:])
+			return
+		}
+		absent(ts, t.screen(), args[1:])
 	case "once":
 		for _, re := range args[1:] {
 			if n := len(regexp.MustCompile("(?m)"+re).FindAllString(t.screen(), -1)); n != 1 {
@@ -76,11 +82,7 @@ func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 			t.wait(ts, t.text, args[1:])
 			return
 		}
-		for _, re := range args[1:] {
-			if regexp.MustCompile("(?m)" + re).MatchString(t.text()) {
-				ts.Fatalf("%q was written:\n%s", re, t.text())
-			}
-		}
+		absent(ts, t.text(), args[1:])
 	case "mark":
 		t.out.mu.Lock()
 		t.mark = t.out.buf.Len()
@@ -107,6 +109,14 @@ func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 		t.end(ts, code)
 	default:
 		ts.Fatalf("term %s is not known", args[0])
+	}
+}
+
+func absent(ts *testscript.TestScript, text string, unwanted []string) {
+	for _, re := range unwanted {
+		if regexp.MustCompile("(?m)" + re).MatchString(text) {
+			ts.Fatalf("%q is there:\n%s", re, text)
+		}
 	}
 }
 
@@ -179,11 +189,15 @@ func (t *terminal) screen() string {
 
 var escapes = regexp.MustCompile(`\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[()][A-Z0-9]|[=>78])|\r`)
 
-// text is what was written since the mark, without escapes.
+// erased is what a line held before the cursor went back to its beginning and
+// cleared it.
+var erased = regexp.MustCompile(`[^\n]*\r\x1b\[2?K`)
+
+// text is what was written since the mark, without escapes and what was erased.
 func (t *terminal) text() string {
 	t.out.mu.Lock()
 	defer t.out.mu.Unlock()
-	return escapes.ReplaceAllString(t.out.buf.String()[t.mark:], "")
+	return escapes.ReplaceAllString(erased.ReplaceAllString(t.out.buf.String()[t.mark:], ""), "")
 }
 
 func (t *terminal) wait(ts *testscript.TestScript, look func() string, want []string) {

@@ -5,6 +5,7 @@ import (
 
 	"deepseek/internal/prompt"
 	"deepseek/internal/question"
+	"deepseek/internal/tool/plan"
 	"deepseek/internal/view"
 )
 
@@ -54,7 +55,7 @@ func permitting(card prompt.Card, kind question.Kind) prompt.Card {
 	case question.KindApproval:
 		card.Kind, card.EscAnswer, card.WordsFor = prompt.KindApproval, question.LabelNo, question.LabelBecause
 	case question.KindPlanReview:
-		card.Kind = prompt.KindPlan
+		card.Kind, card.EscAnswer, card.WordsFor = prompt.KindPlan, plan.LabelDecline, plan.LabelBecause
 	}
 	return card
 }

@@ -59,6 +59,7 @@ func (a *App) canPrompt() bool { return a.InTerminal() && a.ErrTerminal() }
 
 // startAsking begins. interrupt is what Ctrl+C at a card does. answers may be nil.
 func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail func(error), interrupt func()) (*asking, error) {
+	o.voice.use(screen.Detail)
 	ctx, cancel := context.WithCancel(context.Background())
 	as := &asking{o: o, screen: screen, ctx: ctx, cancel: cancel, cards: map[string]*drawing{}}
 	if answers != nil {

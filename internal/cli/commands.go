@@ -16,10 +16,12 @@ func commands() []registration {
 		register(newAttach, runAttach),
 		register(newSend, runSend),
 		newSessions,
+		register(newGoal, runGoal),
 		register(newShowCommand, runShow),
 		register(newRPC, runRPC),
 		register(newModels, runModels),
 		newConfig,
+		register(newDoctor, runDoctor),
 		register(newCompletion, runCompletion),
 		register(newVersion, runVersion),
 	}

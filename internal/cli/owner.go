@@ -24,7 +24,9 @@ import (
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
 	"deepseek/internal/tool"
+	"deepseek/internal/tool/code"
 	"deepseek/internal/tool/files"
+	"deepseek/internal/tool/mcp"
 	"deepseek/internal/tool/search"
 	"deepseek/internal/tool/shell"
 	"deepseek/internal/tool/todo"
@@ -49,6 +51,8 @@ type owner struct {
 	questions *question.Service
 	hooks     *hooks
 	shell     *shell.Family
+	servers   *mcp.Family // nil where none is configured
+	voice     voice       // of the servers' programs
 	closeLLM  func()
 	listener  *remote.Listener
 	served    chan error // Serve's, once the listener serves
@@ -146,6 +150,10 @@ func (o *owner) equip(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	planTools, err := o.planTools(tools)
+	if err != nil {
+		return err
+	}
 	window, known := model.ContextWindow(rc.Model)
 	if !known || cfg.ContextWindow > 0 && rc.Provider == deepseek.Provider {
 		window = max(cfg.ContextWindow, 0)
@@ -160,7 +168,7 @@ func (o *owner) equip(ctx context.Context) error {
 	}
 	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{
 		SessionID: o.header.ID, Model: llm, Config: rc, System: engine.SystemText(), Window: window,
-		Tools: tools, Settings: o.settings, MaxSteps: cfg.MaxSteps,
+		Tools: tools, PlanTools: planTools, Settings: o.settings, MaxSteps: cfg.MaxSteps,
 		Now: time.Now, NewID: newMessageID, Spill: o.log, Redact: o.key.Bytes,
 		Cost: func(u session.Usage) (float64, bool) { return model.Cost(rc.Model, u, cfg.Prices) },
 	})
@@ -254,7 +262,7 @@ func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Mod
 }
 
 // tools makes the tools of the session, in the order in which the model sees them.
-func (o *owner) tools(_ context.Context) (*tool.Registry, error) {
+func (o *owner) tools(ctx context.Context) (*tool.Registry, error) {
 	sockets, err := remote.Dir(o.app.Getenv)
 	if err != nil {
 		return nil, err
@@ -283,6 +291,13 @@ func (o *owner) tools(_ context.Context) (*tool.Registry, error) {
 	all = append(all, todo.New(func(t session.TodoWrite) error {
 		return o.agent.Record(context.Background(), session.TypeTodoWrite, t) // bounded by the disk
 	}))
+	all = append(all, o.goalTools()...)
+	all = append(all, code.New())
+	servers, err := o.serverTools(ctx, policy)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, servers...)
 	o.base = all
 	return o.registry()
 }
@@ -346,6 +361,9 @@ func (o *owner) close() error {
 		err = o.agent.Dispose(ctx)
 	}
 	err = errors.Join(err, o.stopAccepting())
+	if o.servers != nil {
+		err = errors.Join(err, o.servers.Close(ctx))
+	}
 	if o.shell != nil {
 		err = errors.Join(err, o.shell.Close(ctx))
 	}

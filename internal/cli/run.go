@@ -289,7 +289,11 @@ func (p *performance) apply(t task) error {
 		s.Timeout, s.MaxTimeout = config.DefaultTimeout, nil
 	}
 	p.settings = s
-	tools, planTools, err := p.registry()
+	tools, err := p.registry()
+	if err != nil {
+		return err
+	}
+	planTools, err := p.planTools(tools)
 	if err != nil {
 		return err
 	}
@@ -312,7 +316,7 @@ func (p *performance) verdict(ctx context.Context, res *session.RunResult, end s
 	})
 	var sig Signal
 	if errors.As(context.Cause(ctx), &sig) {
-		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(), Hint: "go on with: " + p.app.command(p.cfg.Home, "run", "--session", p.ref)}
+		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(), Hint: "go on with: " + p.app.command(p.cfg.Home, "run", "--session", p.ref, "go on")}
 	}
 	var ours *Coded
 	if errors.As(context.Cause(ctx), &ours) {

@@ -133,8 +133,8 @@ func (o *owner) goalTools() []tool.Tool {
 }
 
 // planTools is what plan mode offers of the tools.
-func (o *owner) planTools(all []tool.Tool) (*tool.Registry, error) {
-	return tool.NewRegistry(plan.Offer(all, plan.Env{
+func (o *owner) planTools(all *tool.Registry) (*tool.Registry, error) {
+	return plan.Offer(all, plan.Env{
 		Ask: o.questions.Ask,
 		Active: func() (active bool) {
 			o.agent.View(func(st *session.State) { active = st.Plan })
@@ -142,5 +142,5 @@ func (o *owner) planTools(all []tool.Tool) (*tool.Registry, error) {
 		},
 		Leave:  func(ctx context.Context) error { return o.agent.EndPlan(ctx) },
 		Redact: o.key.String,
-	})...)
+	})
 }

@@ -93,7 +93,7 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 		if err != nil {
 			return err
 		}
-		return a.printWhole(func(w io.Writer) error { return view.WriteJSON(w, t) })
+		return a.printWhole(ctx, func(w io.Writer) error { return view.WriteJSON(w, t) })
 	case o.toHTML:
 		t, err := r.transcript(ctx, view.HTMLBound)
 		if err != nil {
@@ -101,7 +101,7 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 		}
 		page := func(w io.Writer) error { return view.WriteHTML(w, t, time.Local) }
 		if o.html == "-" {
-			return a.printWhole(page)
+			return a.printWhole(ctx, page)
 		}
 		return a.writePage(o.html, page)
 	case o.follow:
@@ -111,7 +111,7 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.paged(signals, func(w io.Writer) error { return view.WriteText(w, text, r.text()) })
+	return a.paged(ctx, signals, func(w io.Writer) error { return view.WriteText(w, text, r.text()) })
 }
 
 // text is how text looks on this stdout.
@@ -171,12 +171,32 @@ func placed(err error, path string, l logstore.Line) error {
 	return &logstore.DamageError{Path: path, Line: l.Number, Offset: l.Offset, Reason: reason}
 }
 
-// printWhole writes to stdout. A reader who has gone away is no failure, and
-// what else goes wrong is told by Main.
-func (a *App) printWhole(write func(io.Writer) error) error {
-	out := bufio.NewWriterSize(a.Out, 64<<10)
-	if err := errors.Join(write(out), out.Flush()); err != nil && a.Out.failed() == nil {
-		return err
+// printWhole writes to stdout until ctx ends. A reader who has gone away is no
+// failure, and what else goes wrong with stdout is told by Main.
+func (a *App) printWhole(ctx context.Context, write func(io.Writer) error) error {
+	out := bufio.NewWriterSize(&untilGone{ctx, a.Out}, 64<<10)
+	err := errors.Join(write(out), out.Flush())
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	return nil
+	if a.Out.Gone() {
+		return nil
+	}
+	return err
+}
+
+// untilGone refuses what nobody would read, so that the writing ends.
+type untilGone struct {
+	ctx context.Context
+	out *output
+}
+
+func (u *untilGone) Write(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	if u.out.Gone() {
+		return 0, io.ErrClosedPipe
+	}
+	return u.out.Write(p)
 }

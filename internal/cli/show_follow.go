@@ -19,11 +19,11 @@ func (r *reading) follow(ctx context.Context) error {
 	a := r.a
 	store := a.store(r.cfg.Home)
 	owner, live := store.LiveOwner(ctx, r.path)
-	t, end, err := r.read(ctx, view.TextBound(r.o.expand), live)
+	t, end, err := r.read(ctx, view.TextBound(true), live) // what runs already is named by its arguments
 	if err != nil {
 		return err
 	}
-	if err := a.printWhole(func(w io.Writer) error { return view.WriteText(w, t, r.text()) }); err != nil {
+	if err := a.printWhole(ctx, func(w io.Writer) error { return view.WriteText(w, t, r.text()) }); err != nil {
 		return err
 	}
 	if !live {
@@ -39,6 +39,9 @@ func (r *reading) follow(ctx context.Context) error {
 		Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Width: a.outWidth, Verbose: r.o.expand,
 	})}
 	defer f.screen.Close()
+	for _, c := range t.Running() {
+		f.screen.ToolStarted(c.ID, c.Name, c.Arguments)
+	}
 	lost := f.watch(ctx, owner.Socket)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -112,7 +115,7 @@ func (f *follower) notice(n remote.Notice) {
 		f.screen.Delta(n.Delta.Kind, n.Delta.Text)
 	case n.Request != nil:
 		for _, q := range n.Request.Questions {
-			f.screen.Announce("? " + n.Request.CallID + " · " + q.Question)
+			f.screen.Announce("? " + n.Request.CallID + ": " + q.Question)
 		}
 		if n.Request.Kind == "question" {
 			f.screen.Announce("  answer with: " + f.a.command(f.cfg.Home, "answer", f.ref, n.Request.CallID))
@@ -136,7 +139,7 @@ func (f *follower) event(e session.Event) {
 	case session.TypeTurnStart:
 		var v session.TurnStart
 		if json.Unmarshal(e.Data, &v) == nil {
-			f.screen.Announce(fmt.Sprintf("\n── turn %d", v.Turn))
+			f.screen.Announce(fmt.Sprintf("\nturn %d", v.Turn))
 		}
 	case session.TypeUserMessage:
 		var m session.UserMessage
@@ -152,10 +155,11 @@ func (f *follower) event(e session.Event) {
 	f.screen.Event(e)
 }
 
-// message shows what entered a turn. A late answer was announced as settled.
+// message shows what entered a turn. A late answer was announced as settled,
+// and a goal's round is the screen's to tell.
 func (f *follower) message(m session.UserMessage) {
 	switch m.Source.Kind {
-	case session.SourceQuestionReply:
+	case session.SourceQuestionReply, session.SourceGoal:
 	case session.SourceUser:
 		f.screen.Announce("> " + session.TextOf(m.Content))
 	default:

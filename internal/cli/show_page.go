@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -65,12 +66,12 @@ const pagerGrace = 2 * time.Second
 // The pager shares this program's group and terminal, so Ctrl+C reaches both.
 // What it means is the pager's to say: it may end a search there. SIGTERM and
 // SIGHUP end both.
-func (a *App) paged(signals *Signals, write func(io.Writer) error) (err error) {
+func (a *App) paged(ctx context.Context, signals *Signals, write func(io.Writer) error) (err error) {
 	pager := a.pager()
 	if pager == "" {
-		return a.printWhole(write)
+		return a.printWhole(ctx, write)
 	}
-	cmd := exec.Command("/bin/sh", "-c", pager)
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), "/bin/sh", "-c", pager)
 	cmd.Env, cmd.Stdout, cmd.Stderr = a.pagerEnv(), a.streams.Out, a.streams.Err
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -79,10 +80,10 @@ func (a *App) paged(signals *Signals, write func(io.Writer) error) (err error) {
 	got := make(chan os.Signal, 4)
 	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(got)
-	signals.Stop()
 	if err := cmd.Start(); err != nil {
-		return errors.Join(in.Close(), a.printWhole(write))
+		return a.printWhole(ctx, write)
 	}
+	signals.Stop()
 	ended, by := make(chan struct{}), make(chan error, 1)
 	go func() { by <- guardPager(cmd.Process, got, ended) }()
 	err = errors.Join(write(in), in.Close())

@@ -31,7 +31,7 @@ func (s *show) streams() bool {
 
 // begin shows which session it is.
 func (s *show) begin() {
-	s.screen.Session(s.o.ref)
+	s.screen.Session(s.o.header.ID)
 	if s.format == "stream-json" {
 		s.line(s.o.log.file().HeaderLine())
 	}
@@ -132,7 +132,7 @@ func (s *show) summary(res *session.RunResult) {
 		finish = *res.FinishReason
 	}
 	s.screen.Summary(view.Total{
-		SessionID: s.o.ref, FinishReason: finish, Steps: res.Steps, Usage: res.Usage, Denied: res.Denied, Took: took(res),
+		SessionID: s.o.header.ID, FinishReason: finish, Steps: res.Steps, Usage: res.Usage, Denied: res.Denied, Took: took(res),
 	})
 }
 

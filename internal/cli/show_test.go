@@ -324,7 +324,7 @@ func TestFollowedEvents(t *testing.T) {
 	}
 	f.screen.Close()
 	rest := out.String()
-	for _, want := range []string{"── turn 1", "> the task text", "? call_00_q · Which port?", "answer with: deepseek answer " + shownID + " call_00_q", "done\x1b[2J", "── turn 2", "after\n"} {
+	for _, want := range []string{"\nturn 1\n", "> the task text", "? call_00_q: Which port?", "answer with: deepseek answer " + shownID + " call_00_q", "done\x1b[2J", "\nturn 2\n", "after\n"} {
 		_, after, found := strings.Cut(rest, want)
 		if !found {
 			t.Fatalf("%q is not in its place in\n%s", want, out.String())

@@ -71,7 +71,7 @@ func (a *Agent) compact(ctx context.Context, r sending, why occasion) (shorter b
 		return false, err
 	}
 	ask := r
-	ask.sink = nil // nobody's answer
+	ask.sink = func(model.Delta) {} // nobody's answer
 	ask.shape = func(history []session.Message) []session.Message {
 		if why == overLimit { // the whole does not fit
 			history = history[:cut.Messages]

@@ -208,7 +208,7 @@ func start(t *testing.T, log *memLog, llm *play, change func(*Options), tools ..
 	llm.t = t
 	var n atomic.Int64
 	o := Options{
-		SessionID: "s1", Model: llm, Config: session.RequestConfig{Provider: "script", Model: "m"}, System: "be good", Window: 1000,
+		SessionID: "s1", Model: llm, Config: session.RequestConfig{Provider: "script", Model: "m"}, System: "be good", Window: 100_000,
 		Tools: reg, Settings: session.Settings{Mode: "legacy", Timeout: 120, Permission: "workspace-write", Approve: "ask"}, MaxSteps: 20,
 		Now: time.Now, NewID: func() string { return fmt.Sprintf("id-%p-%d", log, n.Add(1)) },
 		Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },

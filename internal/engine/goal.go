@@ -78,10 +78,11 @@ func (a *Agent) nextRound() (session.Source, bool) {
 }
 
 // queueRound queues one round of the goal if nothing else is owed, and tells
-// whether it did. The caller holds mu.
+// whether it did. Instructions for agents are no work of their own: the round
+// takes them along. The caller holds mu.
 func (a *Agent) queueRound() bool {
 	src, ok := a.nextRound()
-	if !ok || a.failure != nil || a.resting || a.leaving || !a.state.Inbox.Empty() {
+	if !ok || a.failure != nil || a.resting || a.leaving || a.state.Inbox.Waiting() {
 		return false
 	}
 	// An error is kept as a.failure.

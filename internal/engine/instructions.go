@@ -26,6 +26,8 @@ const (
 // with a note that names what is missing.
 func InstructionsText(files []Instruction) string {
 	var b strings.Builder
+	var starts []int // of the files that say something
+	var paths []string
 	for _, f := range files {
 		text := strings.TrimSpace(strings.ToValidUTF8(f.Text, "\uFFFD"))
 		if text == "" {
@@ -34,16 +36,19 @@ func InstructionsText(files []Instruction) string {
 		if b.Len() == 0 {
 			b.WriteString(instructionsHead)
 		}
-		part := "\n# " + f.Path + "\n\n" + text + "\n"
-		if b.Len()+len(part) > MaxInstructions {
-			note := fmt.Sprintf("\n[cut here: instructions are limited to %d KB in all. The rest of %s and any later file is left out; read it if you need it.]\n", MaxInstructions>>10, f.Path)
-			b.WriteString(upTo(part, MaxInstructions-b.Len()-len(note)))
-			b.WriteString(note)
-			break
-		}
-		b.WriteString(part)
+		starts, paths = append(starts, b.Len()), append(paths, f.Path)
+		b.WriteString("\n# " + f.Path + "\n\n" + text + "\n")
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	all := strings.TrimSuffix(b.String(), "\n")
+	if len(all) <= MaxInstructions {
+		return all
+	}
+	for i := len(paths) - 1; ; i-- { // the file in which the cut falls
+		note := fmt.Sprintf("\n\n[cut here: instructions are limited to %d KB in all. The rest of %s and any later file is left out; read it if you need it.]", MaxInstructions>>10, paths[i])
+		if end := MaxInstructions - len(note); starts[i] < end || i == 0 {
+			return upTo(all, end) + note
+		}
+	}
 }
 
 // upTo is the beginning of s in at most n bytes, cut between runes.

@@ -54,7 +54,11 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 		started(id)
 	}
 	a.mu.Lock()
-	if _, round := a.nextRound(); round || !a.state.Inbox.Empty() {
+	if a.status == Idle {
+		a.resting = false
+		a.queueRound()
+	}
+	if !a.state.Inbox.Empty() {
 		a.wake()
 	}
 	a.mu.Unlock()

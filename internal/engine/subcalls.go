@@ -97,11 +97,7 @@ func (s *subCalls) fits(c *subCall) bool {
 }
 
 func (c *subCall) overlaps() bool {
-	if c.invalid != nil {
-		return true // does nothing
-	}
-	t := c.tool.Traits()
-	return t.Parallel || t.Person
+	return c.invalid == nil && (c.tool.Traits().Parallel || c.tool.Traits().Person)
 }
 
 // run runs a sub-call that was started, and logs how it ended.

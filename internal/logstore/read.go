@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"deepseek/internal/session"
 )
@@ -70,8 +71,14 @@ func openForReading(fsys fileSystem, path string) (file, error) {
 
 const ctxEvery = 1 << 10 // lines between two looks at a context
 
+// buffers are lent to readFrom: a listing reads a thousand files in a row.
+var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
+
 func readFrom(ctx context.Context, r io.ReaderAt, path string, fn func(Line) error) (End, error) {
-	s := newScanner(r, path, chunk)
+	buf := buffers.Get().(*[chunk]byte)
+	defer buffers.Put(buf) // a scanner that needs more makes its own
+	s := newScanner(r, path, 0)
+	s.buf = buf[:]
 	h, _, err := s.header()
 	if err != nil {
 		return End{}, err

@@ -25,7 +25,7 @@ type Launch struct {
 // is a *Denied or that of ctx. What a person allows still runs in the sandbox
 // wherever there is one: a yes opens what was asked for and nothing else.
 func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) {
-	if p.level == FullAccess {
+	if p.Level() == FullAccess {
 		return Launch{}, nil
 	}
 	line := parse(r.Command)
@@ -54,7 +54,7 @@ func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) 
 // reason says why a command needs a yes, "" where it needs none.
 func (p *Policy) reason(r CommandRequest, supported bool, why string, git bool) string {
 	switch {
-	case p.level == ReadOnly:
+	case p.Level() == ReadOnly:
 		return "This session is read-only, and a command could change files"
 	case !supported:
 		return "Commands cannot be held to the workspace here (" + why + ")"

@@ -46,7 +46,7 @@ func (p *Policy) ForWrite(ctx context.Context, path string, ask AskWrite) (Acces
 		return Access{}, err
 	}
 	inside := within(r.abs, p.workspace)
-	if !inside && p.level != FullAccess {
+	if !inside && p.Level() != FullAccess {
 		err := p.Ask(ctx, Request{
 			Tool: ask.Tool, CallID: ask.CallID, Title: ask.Title, Detail: ask.Detail,
 			Reason: fmt.Sprintf("%s lies outside the workspace %s", r.abs, p.workspace),
@@ -76,7 +76,7 @@ func (p *Policy) changeable(path string) (resolved, error) {
 	if g, ok := p.guardOf(r.abs); ok {
 		return r, &Denied{Message: fmt.Sprintf("%s is never written by tools: it belongs to %s.", r.abs, g.what)}
 	}
-	if p.level == ReadOnly {
+	if p.Level() == ReadOnly {
 		return r, &Denied{Message: fmt.Sprintf("%s was not changed: this session is read-only. Tell the user what you would change.", r.abs)}
 	}
 	if r.info != nil && r.info.IsDir() {

@@ -30,10 +30,10 @@ type Config struct {
 	Getenv   func(name string) string // HOME and the places of caches; nil = os.Getenv
 }
 
-// Policy answers what tools may touch. It is immutable but for grants and
-// caches, which have locks of their own; it is safe for concurrent use.
+// Policy answers what tools may touch. It is immutable but for its level, grants
+// and caches, which have locks of their own; it is safe for concurrent use.
 type Policy struct {
-	level     Level
+	level     *levelCell
 	approve   string
 	approver  Approver
 	workspace string // links resolved
@@ -46,10 +46,8 @@ type Policy struct {
 
 // New makes a Policy. It fails where Cwd is no folder or a level is unknown.
 func New(c Config) (*Policy, error) {
-	switch c.Level {
-	case ReadOnly, WorkspaceWrite, FullAccess:
-	default:
-		return nil, fmt.Errorf("permission %q: want %s, %s or %s", c.Level, ReadOnly, WorkspaceWrite, FullAccess)
+	if err := CheckLevel(c.Level); err != nil {
+		return nil, err
 	}
 	switch c.Approve {
 	case ApproveAsk, ApproveNever:
@@ -65,7 +63,7 @@ func New(c Config) (*Policy, error) {
 		return nil, err
 	}
 	p := &Policy{
-		level:     c.Level,
+		level:     &levelCell{level: c.Level},
 		approve:   c.Approve,
 		approver:  c.Approver,
 		workspace: ws,
@@ -79,7 +77,7 @@ func New(c Config) (*Policy, error) {
 }
 
 // For is the same policy with another way to ask, for a sub-agent. What is
-// granted to one counts for both.
+// granted to one, and a change of the level, counts for both.
 func (p *Policy) For(a Approver) *Policy {
 	other := *p
 	other.approver = a
@@ -87,7 +85,7 @@ func (p *Policy) For(a Approver) *Policy {
 }
 
 // Level is what the session may do without asking.
-func (p *Policy) Level() Level { return p.level }
+func (p *Policy) Level() Level { return p.level.get() }
 
 // Workspace is the folder in which files may be changed, links resolved.
 func (p *Policy) Workspace() string { return p.workspace }
@@ -128,7 +126,7 @@ func (p *Policy) ask(ctx context.Context, r Request) (Decision, error) {
 // *Denied or that of ctx.
 func (p *Policy) Server(ctx context.Context, r Request, trusted bool) error {
 	switch {
-	case p.level == ReadOnly:
+	case p.Level() == ReadOnly:
 		return &Denied{Message: r.Tool + " was not called: this session is read-only, and tools of MCP servers could change something. Tell the user what you would call."}
 	case trusted:
 		return ctx.Err()

@@ -256,6 +256,12 @@ func (in *Inbox) Rounds() (queued []UserMessage, discard []InboxSpliced) {
 	return queued, discard
 }
 
+// Waiting tells whether anything is queued but instructions for agents.
+func (in *Inbox) Waiting() bool {
+	work := func(m UserMessage) bool { return m.Source.Kind != SourceAgentInstructions }
+	return slices.ContainsFunc(in.nextStep, work) || slices.ContainsFunc(in.nextTurn, work)
+}
+
 // bounded is the text without white space around it.
 func bounded(field, text string, limit int) (string, error) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))

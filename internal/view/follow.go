@@ -42,6 +42,18 @@ func (s *Screen) Event(e session.Event) {
 		if r, ok := decode[session.Retry](e); ok {
 			s.Retry(r.Attempt, time.Duration(r.DelayMS)*time.Millisecond, r.Error.Code, r.Error.Message)
 		}
+	case session.TypeGoalChange:
+		if c, ok := decode[session.GoalChange](e); ok {
+			s.Note(goalWords(c.Goal))
+		}
+	case session.TypePlanMode:
+		if p, ok := decode[session.PlanMode](e); ok {
+			s.Note(planWords(p))
+		}
+	case session.TypeUserMessage:
+		if m, ok := decode[session.UserMessage](e); ok && m.Source.Kind == session.SourceGoal {
+			s.Note(fmt.Sprintf("goal, round %d", m.Source.Round))
+		}
 	case session.TypeCompactionStart:
 		s.Note("the conversation is long: older parts are being summed up")
 	}

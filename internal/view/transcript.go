@@ -97,6 +97,20 @@ func (i *Item) failed() bool {
 	return i.Code != "" || i.Meta != nil && (i.Meta.Signal != "" || i.Meta.ExitCode != nil && *i.Meta.ExitCode != 0)
 }
 
+// Running are the calls of a live session that have begun and not ended.
+func (t *Transcript) Running() []session.Call {
+	if !t.Live || len(t.Turns) == 0 {
+		return nil
+	}
+	var calls []session.Call
+	for _, i := range t.Turns[len(t.Turns)-1].Items {
+		if i.started && !i.ended && i.Parent == "" {
+			calls = append(calls, session.Call{ID: i.CallID, Name: i.Name, Arguments: i.Arguments})
+		}
+	}
+	return calls
+}
+
 // QuestionList is every question of timed mode that has a state.
 type QuestionList struct {
 	Active  []ActiveQuestion  `json:"active"`

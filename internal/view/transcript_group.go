@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func (t *Turn) Parts() []Part {
 			}
 			fallthrough
 		case i.Kind == KindQuestion, i.Kind == KindNote && i.major,
-			i.Kind == KindUser && i.Source.Kind != session.SourceAgentInstructions:
+			i.Kind == KindUser && i.standsAlone():
 			flush()
 			parts = append(parts, Part{Item: i})
 		default:
@@ -55,12 +56,19 @@ func (t *Turn) Parts() []Part {
 	return parts
 }
 
+// standsAlone tells whether a message is what a person, or the goal in their
+// place, asked for. Others are the program's own, and fold.
+func (i *Item) standsAlone() bool {
+	return i.Source.Kind == session.SourceUser || i.Source.Kind == session.SourceGoal
+}
+
 // summary is a group on one line: what was called how often, and what else is in it.
 func summary(group []*Item) string {
 	type tally struct{ calls, failed int }
 	var names []string
 	tools := map[string]*tally{}
-	calls, texts, replies, instructions := 0, 0, 0, 0
+	calls, texts, replies := 0, 0, 0
+	var senders []string
 	for _, i := range group {
 		switch i.Kind {
 		case KindTool:
@@ -84,16 +92,16 @@ func summary(group []*Item) string {
 		case KindReply:
 			replies++
 		case KindUser:
-			instructions++
+			if who := i.from(); !slices.Contains(senders, who) {
+				senders = append(senders, who)
+			}
 		}
 	}
 	var list []string
 	if replies > 0 {
 		list = append(list, count(replies, "late answer"))
 	}
-	if instructions > 0 {
-		list = append(list, "instructions of the project")
-	}
+	list = append(list, senders...)
 	if calls > 0 {
 		var each []string
 		for _, n := range names {
@@ -218,7 +226,7 @@ func (i *Item) from() string {
 	case session.SourceGoal:
 		return fmt.Sprintf("goal, round %d", i.Source.Round)
 	case session.SourceSubagentSettled:
-		return "sub-agent"
+		return "report of a sub-agent"
 	case session.SourceAgentInstructions:
 		return "instructions of the project"
 	}

@@ -22,13 +22,13 @@ func (b *Builder) note(e session.Event) error {
 			b.remark(e, false, "attempt %d failed: %s: %s; tried again after %s", v.Attempt, v.Error.Code, v.Error.Message, Took(time.Duration(v.DelayMS)*time.Millisecond))
 		})
 	case session.TypeCompactionEnd:
-		return with(e, func(e session.Event, v struct {
-			OK    bool
-			Error json.RawMessage
-		},
-		) {
-			if !v.OK {
-				b.remark(e, true, "the conversation could not be summed up: %s", words(v.Error))
+		return with(e, func(e session.Event, v session.CompactionEnd) {
+			switch {
+			case v.OK:
+			case v.Error != nil:
+				b.remark(e, true, "the conversation could not be summed up: %s: %s", OneLine(v.Error.Code), OneLine(v.Error.Message))
+			default:
+				b.remark(e, true, "the conversation could not be summed up")
 			}
 		})
 	case session.TypeCompactionPrune:
@@ -78,7 +78,11 @@ func (b *Builder) note(e session.Event) error {
 		})
 	case session.TypeEndSeed:
 		b.remark(e, true, "up to here inherited from the parent session")
-	case session.TypeGoalChange, session.TypePlanMode, session.TypePermissionPreset, session.TypeTitle:
+	case session.TypeGoalChange:
+		return with(e, func(e session.Event, v session.GoalChange) { b.remark(e, true, "%s", goalWords(v.Goal)) })
+	case session.TypePlanMode:
+		return with(e, func(e session.Event, v session.PlanMode) { b.remark(e, true, "%s", planWords(v)) })
+	case session.TypePermissionPreset, session.TypeTitle:
 		return with(e, func(e session.Event, v map[string]json.RawMessage) {
 			b.remark(e, e.Type != session.TypeTitle, "%s %s", strings.NewReplacer("session/", "", "/", " ").Replace(e.Type), fields(v))
 		})
@@ -145,16 +149,12 @@ func fields(v map[string]json.RawMessage) string {
 	return strings.Join(list, ", ")
 }
 
-// words is a JSON value on one line: a string as it is, an error's message.
+// words is a plain JSON value on one line, a string as it is; "" of any other.
 func words(raw json.RawMessage) string {
 	const enough = 400 // bytes
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
 		return OneLine(Excerpt(s, 4, enough))
-	}
-	var failed session.ErrorInfo
-	if json.Unmarshal(raw, &failed) == nil && failed.Code+failed.Message != "" {
-		return OneLine(failed.Code + ": " + failed.Message)
 	}
 	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || string(raw) == "null" {
 		return ""

@@ -182,3 +182,36 @@ func TestQuestionsAskedFromCode(t *testing.T) {
 		t.Errorf("%+v", q)
 	}
 }
+
+func TestNotes(t *testing.T) {
+	tr := newLogged(t).task("x").
+		add(session.TypeGoalChange, session.GoalChange{Goal: &session.Goal{ID: "g", Revision: 2, Objective: "ship it", Phase: "active"}}).
+		add(session.TypePlanMode, session.PlanMode{Active: true}).
+		add(session.TypeCompactionEnd, session.CompactionEnd{Error: &session.ErrorInfo{Code: "SERVER", Message: "overloaded"}}).
+		add(session.TypeCompactionEnd, session.CompactionEnd{OK: true}).
+		add(session.TypeCompactionPrune, session.CompactionPrune{Seqs: []int64{1, 2}}).
+		add(session.TypeApprovalAsked, session.ApprovalAsked{CallID: "c", Title: "rm -r build"}).
+		add(session.TypeApprovalDecided, session.ApprovalDecided{CallID: "c", Decision: session.DecisionDenied, Message: "nobody could be asked"}).
+		add(session.TypeSubagent, map[string]any{"sessionId": "child", "description": "look"}).
+		add(session.TypeTitle, map[string]any{"title": "a title"}).
+		says("", "done").completes().
+		add(session.TypeGoalChange, session.GoalChange{}).
+		build(false, nil)
+	folded, expanded := text(t, tr, TextOptions{}), text(t, tr, TextOptions{Expand: true})
+	for _, want := range []string{
+		"goal active (revision 2): ship it", "plan mode", "could not be summed up: SERVER: overloaded",
+		"approval denied: rm -r build", "sub-agent child: look", "goal cleared",
+	} {
+		if !strings.Contains(folded, want) {
+			t.Errorf("no %q in\n%s", want, folded)
+		}
+	}
+	for _, want := range []string{"2 older results left out", "title a title", "nobody could be asked"} {
+		if !strings.Contains(expanded, want) || strings.Contains(folded, want) {
+			t.Errorf("%q should show expanded only:\n%s", want, expanded)
+		}
+	}
+	if i := only(t, tr, KindNote); i[len(i)-1].Text != "goal cleared" {
+		t.Errorf("what was noted after the last turn is not in it: %+v", i[len(i)-1])
+	}
+}

@@ -207,6 +207,7 @@ func (p *page) member(i *Item) {
 			p.put("    ", "[cut off here]", p.style.warn.Sprint)
 		}
 	case KindUser:
+		p.put("    > ", "["+i.from()+"]", dim)
 		p.put("    > ", strings.TrimSuffix(i.Text, "\n"), dim)
 	default:
 		first, rest, _ := strings.Cut(i.Text, "\n")

@@ -3,7 +3,6 @@ package code
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +36,7 @@ func (h *host) dispatch(ctx context.Context, name, args string, done func(tool.R
 
 func small() limits {
 	l := usual
-	l.compute, l.wall, l.grace = 2*time.Second, 10*time.Second, time.Second
+	l.compute, l.wall, l.grace = 10*time.Second, 20*time.Second, 5*time.Second
 	return l
 }
 
@@ -64,33 +63,105 @@ func newHost(t *testing.T) *host {
 	}}
 }
 
-func TestX(t *testing.T) {
-	for _, c := range []string{
-		`return 1`, `console.log("a", {b:1}, [1n], new Map([[1,2]]), undefined, null, Symbol("x"), new Error("e"))`,
-		`return await tools.echo({a:1})`, `await tools.fail()`, `try { await tools.fail({}) } catch (e) { return [e.code, e.message, e instanceof Error] }`,
-		"const x = 1\n\nfoo.bar", "let x = \n\n;;)", "x(", `return (await tools.ask_user_question({questions:[]})).pending`,
-		`await new Promise(() => {})`, `return 1n`, `const a = {}; a.a = a; return a`, `return tools`, `throw 5`, `throw {a:1}`, `null.x`,
-		`function f() { return f() + 1 } f()`,
-		"function f() {\n throw new TypeError('no') }\nfunction g() { f() }\ng()",
-		`return await Promise.all([1,2,3].map(n => tools.echo({n})))`,
-		`[1,2].forEach(async n => { await tools.echo({n}); console.log("done", n) })`,
-		`const a = []; for (;;) a.push(new Array(1000).fill(a.length))`,
-		`for (;;) {}`, `async function f() { for (;;) await null } await f()`,
-		`return Object.getOwnPropertyNames(globalThis).filter(n => n[0] == "$").length`,
-		`return typeof std + typeof os + typeof setTimeout`,
-		`const m = await import("os"); return m`,
-		`Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)`,
-		`await tools.echo(() => 1)`, `const a = {}; a.a = a; await tools.echo(a)`,
-		`Promise.prototype.then = null; Array.prototype[Symbol.iterator] = null; JSON.stringify = null; const t = await tools.echo({}); console.log(t); return 5`,
-		`new Array(4294967295).indexOf(1)`,
-		`}); for(;;){}; (async () => {`,
-		`(async () => { throw new Error("lost") })()`,
-		`tools.fail()`,
+func TestWhatCodePrintsAndReturns(t *testing.T) {
+	for _, c := range []struct{ code, want string }{
+		{`return 1`, `return: 1`},
+		{`return {a: [1, null]}`, `return: {"a":[1,null]}`},
+		{`return null`, `return: null`},
+		{`1`, ``},
+		{`return () => 1`, ``}, // no JSON
+		{`console.log("a"); console.error("b", 1); return 2`, "a\nb 1\nreturn: 2"},
+		{`console.log({b: 1}, [1n], new Map([[1, 2]]), new Set([3]), undefined, null, Symbol("x"), 5n, f); function f() {}`,
+			`{"b":1} ["1n"] [[1,2]] [3] undefined null Symbol(x) 5n [function f]` + "\n"},
+		{`console.log(new TypeError("e"))`, "TypeError: e\n    at <anonymous> (line 1, column 26)\n"},
+		{`const a = {}; a.a = a; console.log(a, {toJSON() { throw 1 }})`,
+			"[object that cannot be shown: TypeError: circular reference] [object that cannot be shown: 1]\n"},
+		{`console.log("é😀\u0000")`, "é😀\x00\n"},
+		{`return await tools.echo({a: "é"})`, `return: "{\"a\":\"é\"}"`},
+		{`return await tools.echo()`, `return: "{}"`},
+		{`const q = await tools.ask_user_question({questions: []}); return [q.pending, q.callId]`, `return: [true,"c:ptc:1"]`},
+		{`try { await tools.fail() } catch (e) { return [e.name, e.code, e.message, e instanceof Error] }`,
+			`return: ["ToolError","FS_NOT_FOUND","FS_NOT_FOUND: there is no file x",true]`},
+		{`return (await Promise.allSettled([tools.fail(), tools.echo({b: 1})])).map(r => r.status)`, `return: ["rejected","fulfilled"]`},
+		// The call lasts until what it began has ended.
+		{`[1, 2].forEach(async n => { await tools.echo({n}); console.log("done") })`, "done\ndone\n"},
+		// A promise may be awaited after it failed.
+		{`const p = tools.fail(); await tools.echo(); try { await p } catch (e) { return e.code }`, `return: "FS_NOT_FOUND"`},
+		{`await tools; return JSON.stringify(tools) + tools.then`, `return: "{}undefined"`},
+		{"// a comment at the end", ""},
+		{`for await (const x of [tools.echo(), 2]) console.log(x)`, "{}\n2\n"},
 	} {
-		h := newHost(t)
-		begin := time.Now()
-		r := h.run(c)
-		fmt.Printf("--- %s  %v\n%s|%.300s|\n", c, time.Since(begin).Round(time.Millisecond), r.Code, r.Content)
+		if got := newHost(t).run(c.code); got.Code != "" || got.Content != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got.Content, c.want)
+		}
 	}
-	_ = strings.Join
+}
+
+func TestFailuresAreToldWithTheirPlaces(t *testing.T) {
+	for _, c := range []struct{ code, want string }{
+		{`throw new TypeError("no")`, "TypeError: no\n    at <anonymous> (line 1, column 20)"},
+		{"const x = 1\n\nfoo.bar", "ReferenceError: 'foo' is not defined\n    at <anonymous> (line 3, column 1)"},
+		{"function f() {\n throw new Error('no')\n}\nf()", "Error: no\n    at f (line 2, column 17)\n    at <anonymous> (line 4, column 2)"},
+		{"let x =\n;;", "SyntaxError: unexpected token in expression: ';'\n    at line 2, column 1"},
+		{"x)", "SyntaxError: expecting ';'\n    at line 1, column 2"},
+		{`throw {a: 1}`, `uncaught value: {"a":1}`},
+		{`throw null`, `uncaught value: null`},
+		{"await tools.echo()\nawait tools.fail()", "ToolError: FS_NOT_FOUND: there is no file x\n    at <anonymous> (line 2, column 17)\nSub-calls made: 2. What they did stands."},
+		{`console.log("so far"); null.x`, "TypeError: cannot read property 'x' of null\n    at <anonymous> (line 1, column 28)\nOutput so far:\nso far\n"},
+		{`return 1n`, "the returned value cannot be written as JSON: TypeError: Do not know how to serialize a BigInt"},
+		{`await new Promise(() => {})`, "the code waits for a promise that nothing will settle: no sub-call is under way, and there are no timers"},
+		{`const a = {}; a.a = a; await tools.echo(a)`, "TypeError: circular reference\n    at <anonymous> (line 1, column 40)"},
+		{`(async () => { throw new Error("lost") })(); return 1`, "the code ended, but failures were lost since nothing awaited their promises:\nError: lost\nOutput so far:\nreturn: 1"},
+		{`tools.fail(); Promise.reject({toString() { throw 1 }})`,
+			"the code ended, but failures were lost since nothing awaited their promises:\n\nToolError: FS_NOT_FOUND: there is no file x\nSub-calls made: 1. What they did stands."},
+		// What has thrown begins nothing more.
+		{`(async () => { await tools.echo(); try { await tools.echo() } catch (e) { console.log(e.message) } })(); throw 1`,
+			"uncaught value: 1\nSub-calls made: 1. What they did stands.\nOutput so far:\nthe code has thrown, so it calls no more tools\n"},
+		{`function f() { return f() + 1 } f()`, "InternalError: stack overflow" + strings.Repeat("\n    at f (line 1, column 24)", maxFrames)},
+		{`JSON.parse("[".repeat(1e6) + "x")`, "SyntaxError: stack overflow\n    at <input>:1:4988\n    at <anonymous> (line 1, column 11)"},
+		{`await import("os")`, "ReferenceError: could not load module 'os'"},
+		{`Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)`, "TypeError: cannot block in this thread\n    at <anonymous> (line 1, column 13)"},
+	} {
+		if got := newHost(t).run(c.code); got.Code != CodeError || got.Content != CodeError+": "+c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.code, got.Content, c.want)
+		}
+	}
+}
+
+func TestCodeFindsNothingButTheLanguage(t *testing.T) {
+	got := newHost(t).run(`return Object.getOwnPropertyNames(globalThis).filter(n =>
+		/^[a-z$_]/.test(n) && !/^(parse|is|decode|encode|escape|unescape|undefined|eval|globalThis)/.test(n)).concat(
+		["std", "os", "process", "require", "fetch", "setTimeout", "print", "WebAssembly", "Deno"].filter(n => n in globalThis))`)
+	if want := `return: ["tools","console"]`; got.Content != want {
+		t.Errorf("got %s, want %s", got.Content, want)
+	}
+}
+
+// TestCodeThatSpoilsTheBuiltIns spoils them for itself only.
+func TestCodeThatSpoilsTheBuiltIns(t *testing.T) {
+	got := newHost(t).run(`for (const o of [Promise.prototype, Array.prototype, Map.prototype, Object.prototype, JSON, Reflect, String.prototype, Error.prototype])
+		for (const n of Reflect.ownKeys(o)) { try { if (n !== "constructor") o[n] = () => { throw 1 } } catch {} }
+	const t = await tools.echo({}); console.log(t); return 5`)
+	if got.Code != "" && got.Code != CodeError {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestSubCallsOverlapWhileTheEngineWaits: none of them returns before all have begun.
+func TestSubCallsOverlapWhileTheEngineWaits(t *testing.T) {
+	h := newHost(t)
+	var all sync.WaitGroup
+	all.Add(5)
+	h.tools["meet"] = func(context.Context, string) tool.Result {
+		all.Done()
+		all.Wait()
+		return tool.Result{Content: "m"}
+	}
+	got := h.run(`return (await Promise.all([1, 2, 3, 4, 5].map(n => tools.meet({n})))).join("")`)
+	if got.Content != `return: "mmmmm"` {
+		t.Errorf("%+v", got)
+	}
+	if want := `meet{"n":1} meet{"n":2} meet{"n":3} meet{"n":4} meet{"n":5}`; strings.Join(h.calls, " ") != want {
+		t.Errorf("dispatched %q", h.calls)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -25,7 +26,7 @@ type runner struct {
 	output *output
 	engine atomic.Pointer[quickjs.VM]
 	made   atomic.Int64 // sub-calls
-	ended  chan ended // sub-calls that have ended
+	ended  chan ended   // sub-calls that have ended
 
 	vm      *quickjs.VM
 	enter   quickjs.Value // the prelude's way in
@@ -123,6 +124,9 @@ func (r *runner) judge(end ending) ending {
 
 // safely is loop without panics: an engine that fails must not end the program.
 func (r *runner) safely() (end ending) {
+	// The engine is C made Go, with memory of its own: a fault in there is a
+	// panic of this goroutine instead of the program's end.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
 			end = ending{fault: faultf(tool.CodeInternal, "the JavaScript engine failed in a way it should not have: %v", p)}

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os/exec"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,9 +29,9 @@ type Service interface {
 
 // Env is what the servers work with.
 type Env struct {
-	Servers map[string]config.Server
-	Cwd     string // where programs are started, unless a server says otherwise
-	Home    string // the user's home, for "~/" in a server's cwd
+	Servers []config.Server // in the order of their names
+	Cwd     string          // where programs are started, unless a server says otherwise
+	Home    string          // the user's home, for "~/" in a server's cwd
 	Policy  Policy
 	// Serve starts a program in a session of its own, with an environment that
 	// holds cmd.Env and no key, and ends it at last if nobody else has.
@@ -50,7 +48,7 @@ type Env struct {
 const (
 	startTime  = 10 * time.Second // to come up and list their tools
 	callTime   = 5 * time.Minute  // for one call
-	politeTime = time.Second      // to end by themselves when their input ends
+	politeTime = time.Second / 2  // to end by themselves when their input ends
 	cancelTime = time.Second      // to let go of a call that was cancelled
 )
 
@@ -68,8 +66,8 @@ type Family struct {
 // New makes a family. Nothing is started yet.
 func New(env Env) *Family {
 	f := &Family{env: env, call: callTime}
-	for _, name := range slices.Sorted(maps.Keys(env.Servers)) {
-		f.servers = append(f.servers, &server{family: f, conf: env.Servers[name], name: name})
+	for _, conf := range env.Servers {
+		f.servers = append(f.servers, &server{family: f, conf: conf, name: conf.Name, connecting: make(chan struct{}, 1)})
 	}
 	return f
 }

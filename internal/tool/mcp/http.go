@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -98,14 +100,14 @@ func (w *web) why(err error) error {
 	if w.bad != nil {
 		return w.bad
 	}
-	var inner interface{ Unwrap() error }
-	for errors.As(err, &inner) && inner.Unwrap() != nil {
-		err = inner.Unwrap()
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err // without the address, which may hold a password
 	}
 	return err
 }
 
-func (w *web) sever(context.Context) error {
+func (w *web) sever(time.Duration) error {
 	w.cancel()
 	w.transport.CloseIdleConnections()
 	return nil

@@ -21,6 +21,7 @@ const (
 	maxName        = 64      // bytes; the model's limit
 	maxDescription = 2 << 10 // bytes of one description
 	maxSchema      = 32 << 10
+	maxTotal       = 256 << 10 // of descriptions and schemas together
 )
 
 // offer is a tool as its server lists it.
@@ -40,14 +41,15 @@ func (f *Family) tools(lists [][]offer) []tool.Tool {
 	}
 	taken := map[string]bool{}
 	var tools []tool.Tool
-	over := map[string]int{}
+	over, total := map[string]int{}, 0
 	for _, o := range all {
 		schema, err := parameters(o.schema)
+		text := f.describe(o)
 		switch {
 		case err != nil:
 			f.env.Note(fmt.Sprintf("the tool %s of the MCP server %s is left out: %v", line(o.name, maxName), o.server.name, err))
 			continue
-		case len(tools) == maxTools:
+		case len(tools) == maxTools, total+len(text)+len(schema) > maxTotal:
 			over[o.server.name]++
 			continue
 		}
@@ -59,13 +61,14 @@ func (f *Family) tools(lists [][]offer) []tool.Tool {
 			continue // the same name twice is the same tool
 		}
 		taken[name] = true
+		total += len(text) + len(schema)
 		tools = append(tools, &remote{server: o.server, name: o.name, spec: session.ToolSpec{
-			Name: name, Description: f.describe(o), Parameters: schema,
+			Name: name, Description: text, Parameters: schema,
 		}})
 	}
 	for _, s := range f.servers {
 		if n := over[s.name]; n > 0 {
-			f.env.Note(fmt.Sprintf("%d tools of the MCP server %s are left out: at most %d are offered", n, s.name, maxTools))
+			f.env.Note(fmt.Sprintf("%d tools of the MCP server %s are left out: at most %d tools with %d KB of descriptions are offered", n, s.name, maxTools, maxTotal>>10))
 		}
 	}
 	return tools
@@ -122,6 +125,7 @@ func parameters(schema any) (json.RawMessage, error) {
 	for k, v := range object {
 		fixed[k] = v
 	}
+	delete(fixed, "$schema") // which draft it is changes nothing for a model
 	switch typ := fixed["type"]; typ {
 	case nil:
 		fixed["type"] = "object"

@@ -27,7 +27,7 @@ type server struct {
 	conf   config.Server
 	name   string
 
-	connecting chan struct{} // made by the first use; see lock
+	connecting chan struct{} // holds the token of whoever connects
 	mu         sync.Mutex
 	conn       *conn
 }
@@ -44,9 +44,9 @@ type link interface {
 	// why says what is wrong with the other side in better words than err, which
 	// is the connection's.
 	why(err error) error
-	// sever ends the link at once, however busy it is, and returns when nothing
-	// of it is left. It may be called more than once.
-	sever(ctx context.Context) error
+	// sever ends the link, however busy it is, and returns when nothing of it is
+	// left. grace is for a program to exit by itself. It may be called more than once.
+	sever(grace time.Duration) error
 }
 
 // errClosed is the error of a call after Close.
@@ -54,15 +54,9 @@ var errClosed = errors.New("the run has ended")
 
 // lock waits for the right to connect.
 func (s *server) lock(ctx context.Context) (unlock func(), err error) {
-	s.mu.Lock()
-	if s.connecting == nil {
-		s.connecting = make(chan struct{}, 1)
-	}
-	turn := s.connecting
-	s.mu.Unlock()
 	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
+	case s.connecting <- struct{}{}:
+		return func() { <-s.connecting }, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -89,7 +83,7 @@ func (s *server) connected(ctx context.Context) (*conn, error) {
 			return old, nil
 		}
 		// What a program that died has left behind is ended before it runs again.
-		if err := old.link.sever(ctx); err != nil {
+		if err := old.link.sever(0); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +111,7 @@ func (s *server) connect(ctx context.Context) (*conn, error) {
 		Capabilities: &sdk.ClientCapabilities{}, // no roots, no sampling, no questions to the user
 	})
 	// A write to a program that does not read knows no context.
-	stop := context.AfterFunc(ctx, func() { _ = l.sever(context.WithoutCancel(ctx)) }) // said again below
+	stop := context.AfterFunc(ctx, func() { _ = l.sever(0) }) // said again below
 	defer stop()
 	session, err := client.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: legacyProtocol})
 	if err != nil {
@@ -125,7 +119,7 @@ func (s *server) connect(ctx context.Context) (*conn, error) {
 			err = fmt.Errorf("it did not come up in %v", startTime)
 		}
 		err = l.why(err)
-		return nil, errors.Join(err, l.sever(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, l.sever(0))
 	}
 	c := &conn{session: session, link: l, done: make(chan struct{})}
 	go func() { // ends with the connection
@@ -204,7 +198,7 @@ func (s *server) call(ctx context.Context, name string, args json.RawMessage) to
 		select {
 		case o = <-got:
 		case <-wait.C:
-			err := c.link.sever(context.WithoutCancel(ctx))
+			err := c.link.sever(0)
 			o = <-got
 			o.err = errors.Join(o.err, err)
 		}
@@ -212,7 +206,14 @@ func (s *server) call(ctx context.Context, name string, args json.RawMessage) to
 	if o.err == nil {
 		return s.result(o.res)
 	}
-	return s.failure(ctx, bounded, c, o.err)
+	r := s.failure(ctx, bounded, c, o.err)
+	if r.Code == CodeBroken {
+		// Whatever state it is in, the next call begins anew.
+		_ = c.link.sever(0) // close says it again
+		_ = c.session.Close()
+		<-c.done
+	}
+	return r
 }
 
 // close ends the connection and what is below it.
@@ -231,13 +232,17 @@ func (s *server) close(ctx context.Context) error {
 		defer close(closed)
 		_ = c.session.Close() // the link is ended whatever it says
 	}()
-	polite, cancel := context.WithTimeout(ctx, politeTime)
-	defer cancel()
+	grace := politeTime
+	polite := time.NewTimer(politeTime)
+	defer polite.Stop()
 	select {
 	case <-closed:
-	case <-polite.Done():
+	case <-polite.C:
+		grace = 0
+	case <-ctx.Done():
+		grace = 0
 	}
-	err = c.link.sever(polite)
+	err = c.link.sever(grace)
 	<-closed
 	<-c.done
 	return err

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -81,7 +80,7 @@ func (s *server) overPipes() (link, sdk.Transport, error) {
 		s.family.stderr(s.name, p.errs, p.last)
 	}()
 	if err := errors.Join(ends[0].Close(), ends[3].Close(), ends[5].Close()); err != nil {
-		return nil, nil, errors.Join(err, p.sever(context.Background()))
+		return nil, nil, errors.Join(err, p.sever(0))
 	}
 	return p, &sdk.IOTransport{Reader: p.out, Writer: bounded{p.in}, MaxLineLength: maxLine + 1<<10}, nil
 }
@@ -112,8 +111,12 @@ func (p *pipes) why(err error) error {
 	}
 	select {
 	case <-p.service.Exited():
-	case <-time.After(exitTime): // its output has ended, or nothing has: it may be about to exit
+	case <-time.After(exitTime): // it may have been about to
 		return err
+	}
+	select { // its last words
+	case <-p.drained:
+	case <-time.After(exitTime):
 	}
 	how := "it exited"
 	if e := p.service.Err(); e != nil {
@@ -128,15 +131,14 @@ func (p *pipes) why(err error) error {
 // exitTime is how long a program that broke off may take to exit.
 const exitTime = 200 * time.Millisecond
 
-// sever gives a program whose input has ended the rest of ctx to exit by itself;
-// then it is ended with all that it has started.
-func (p *pipes) sever(ctx context.Context) error {
+// sever ends the program's input, gives it the grace to exit, and then ends it
+// with all that it has started.
+func (p *pipes) sever(grace time.Duration) error {
 	p.once.Do(func() {
 		closing := bounded{p.in}.Close()
 		select {
 		case <-p.service.Exited():
-		case <-ctx.Done():
-		case <-time.After(exitTime):
+		case <-time.After(grace):
 		}
 		p.left = errors.Join(closing, p.service.End(), p.out.Close(), p.errs.Close())
 		<-p.drained

@@ -49,14 +49,14 @@ type Env struct {
 }
 
 // Offer is the tools of plan mode, out of all those of the session.
-func Offer(all []tool.Tool, env Env) []tool.Tool {
+func Offer(all *tool.Registry, env Env) (*tool.Registry, error) {
 	var offered []tool.Tool
-	for _, t := range all {
-		if slices.Contains(reading, t.Spec().Name) {
+	for _, name := range all.Names() {
+		if t, ok := all.Lookup(name); ok && slices.Contains(reading, name) {
 			offered = append(offered, t)
 		}
 	}
-	return append(offered, New(env))
+	return tool.NewRegistry(append(offered, New(env))...)
 }
 
 // New makes exit_plan_mode. Two reviews of one message come one after the other.

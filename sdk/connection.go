@@ -1,0 +1,329 @@
+package deepseek
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	stderrKept = 8 << 10 // bytes
+	readerTime = 2 * time.Second
+)
+
+// connection is the server's process and the way to it. Its reading goroutine
+// alone calls notified and, at the end, ended, in the order of the server's
+// lines; its writing goroutine keeps callers from waiting for a busy server.
+// Both end with the process. mu guards the fields below it.
+type connection struct {
+	cmd      *exec.Cmd
+	notified func(method string, params json.RawMessage) error
+	ended    func(why error)
+	stderr   *tail
+	wake     chan struct{} // holds a token after a change that the writer may wait for
+	gone     chan struct{} // closed when all has ended
+
+	mu      sync.Mutex
+	lastID  int64
+	pending map[int64]*pending
+	over    error
+	reason  string // the last thing the server said about the connection itself
+	out     [][]byte
+	closing bool // end the input behind what is in out
+}
+
+// pending is a request in hand. then is called with the result before whatever
+// came behind it; done gets one reply.
+type pending struct {
+	then func(result json.RawMessage) error
+	done chan reply
+}
+
+type reply struct {
+	result json.RawMessage
+	err    error
+}
+
+func startServer(o Options, notified func(string, json.RawMessage) error, ended func(error)) (*connection, error) {
+	c := &connection{
+		notified: notified, ended: ended, stderr: &tail{to: o.Stderr}, wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		pending: map[int64]*pending{},
+	}
+	inR, inW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, inR.Close(), inW.Close())
+	}
+	c.cmd = exec.Command(o.Command[0], o.Command[1:]...)
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = inR, outW, c.stderr
+	c.cmd.WaitDelay = readerTime // a grandchild may hold its stderr
+	if len(o.Env) > 0 {
+		c.cmd.Env = append(os.Environ(), o.Env...)
+	}
+	err = c.cmd.Start()
+	closed := errors.Join(inR.Close(), outW.Close())
+	if err = errors.Join(err, closed); err != nil {
+		return nil, errors.Join(fmt.Errorf("start the server %s: %w", o.Command[0], err), inW.Close(), outR.Close())
+	}
+	go c.run(inW, outR)
+	return c, nil
+}
+
+// run is the connection's life.
+func (c *connection) run(in, out *os.File) {
+	defer close(c.gone)
+	var work sync.WaitGroup
+	work.Go(func() { c.write(in) })
+	var broken error
+	work.Go(func() { broken = c.read(out) })
+	exit := c.cmd.Wait()
+	// All of its output is in the pipe by now, which a grandchild may hold open.
+	// The pipes are polled, so a deadline ends a read and a write.
+	_ = out.SetReadDeadline(time.Now().Add(readerTime))
+	_ = in.SetWriteDeadline(time.Now())
+	c.closeInput()
+	work.Wait()
+	_ = out.Close() // read only
+
+	c.mu.Lock()
+	why := &ServerError{Reason: "the server ended with " + ending(exit), Stderr: c.stderr.text()}
+	switch {
+	case broken != nil:
+		why.Reason = broken.Error()
+	case c.reason != "":
+		why.Reason = c.reason
+	}
+	c.over = why
+	left := c.pending
+	c.pending = nil
+	c.mu.Unlock()
+	for _, p := range left {
+		p.done <- reply{err: why}
+	}
+	c.ended(why)
+}
+
+func ending(exit error) string {
+	if exit == nil {
+		return "status 0"
+	}
+	var e *exec.ExitError
+	if errors.As(exit, &e) {
+		return e.ProcessState.String()
+	}
+	return exit.Error()
+}
+
+// send sends a request. The answer comes to the channel, once.
+func (c *connection) send(method string, params any, then func(json.RawMessage) error) <-chan reply {
+	p := &pending{then: then, done: make(chan reply, 1)}
+	raw, err := json.Marshal(params)
+	if err != nil {
+		p.done <- reply{err: fmt.Errorf("%s: %w", method, err)}
+		return p.done
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over != nil || c.closing {
+		err := c.over
+		if err == nil {
+			err = ErrClosed
+		}
+		p.done <- reply{err: err}
+		return p.done
+	}
+	c.lastID++
+	c.pending[c.lastID] = p
+	c.out = append(c.out, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.lastID, method, raw))
+	c.poke()
+	return p.done
+}
+
+// call sends a request and decodes its result.
+func (c *connection) call(ctx context.Context, method string, params, result any) error {
+	select {
+	case r := <-c.send(method, params, nil):
+		if r.err != nil {
+			return r.err
+		}
+		if err := json.Unmarshal(r.result, result); err != nil {
+			return &ServerError{Reason: fmt.Sprintf("the answer to %s is not understood: %v", method, err)}
+		}
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", method, context.Cause(ctx))
+	}
+}
+
+// poke wakes the writer.
+func (c *connection) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// closeInput lets the server see the end of its input, behind what was sent.
+func (c *connection) closeInput() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
+	c.poke()
+}
+
+func (c *connection) write(in *os.File) {
+	defer func() { _ = in.Close() }() // what cannot be delivered, the end of the server tells
+	for {
+		c.mu.Lock()
+		lines := c.out
+		c.out = nil
+		closing := c.closing
+		c.mu.Unlock()
+		for _, l := range lines {
+			if _, err := in.Write(l); err != nil {
+				return // the server has ended, and reading finds out
+			}
+		}
+		switch {
+		case len(lines) > 0:
+		case closing:
+			return
+		default:
+			<-c.wake
+		}
+	}
+}
+
+// read hands out what the server says. An error means that it is not understood.
+func (c *connection) read(out io.Reader) error {
+	r := bufio.NewReaderSize(out, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return nil // its end, whose reason the process has
+		}
+		if err := c.handle(bytes.TrimSpace(line)); err != nil {
+			_ = c.cmd.Process.Kill() // it may have ended already
+			return fmt.Errorf("the server's output is not understood: %w", err)
+		}
+	}
+}
+
+type incoming struct {
+	ID     *int64          `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    struct {
+			Code string `json:"code"`
+			Path string `json:"path"`
+		} `json:"data"`
+	} `json:"error"`
+}
+
+func (c *connection) handle(line []byte) error {
+	var m incoming
+	if err := json.Unmarshal(line, &m); err != nil {
+		return err
+	}
+	if m.Method != "" {
+		return c.notified(m.Method, m.Params)
+	}
+	c.mu.Lock()
+	if m.ID == nil {
+		if m.Error != nil {
+			c.reason = m.Error.Message
+		}
+		c.mu.Unlock()
+		return nil
+	}
+	p := c.pending[*m.ID]
+	delete(c.pending, *m.ID)
+	c.mu.Unlock()
+	switch {
+	case p == nil:
+	case m.Error != nil:
+		code := m.Error.Data.Code
+		if code == "" {
+			code = names[m.Error.Code]
+		}
+		p.done <- reply{err: &RefusedError{Code: code, Message: m.Error.Message, Path: m.Error.Data.Path}}
+	default:
+		if p.then != nil {
+			if err := p.then(m.Result); err != nil {
+				p.done <- reply{err: err}
+				return err
+			}
+		}
+		p.done <- reply{result: m.Result}
+	}
+	return nil
+}
+
+var names = map[int]string{
+	-32700: "PARSE_ERROR", -32600: "INVALID_REQUEST", -32601: "METHOD_NOT_FOUND", -32602: "INVALID_PARAMS", -32603: "INTERNAL",
+}
+
+// stop ends the server: by shutdown, the end of its input, and then signals. It
+// returns when nothing of the connection is left running.
+func (c *connection) stop() {
+	c.send("shutdown", struct{}{}, nil)
+	c.closeInput()
+	for _, end := range []struct {
+		after  time.Duration
+		signal os.Signal
+	}{{15 * time.Second, syscall.SIGTERM}, {6 * time.Second, syscall.SIGKILL}} {
+		t := time.NewTimer(end.after)
+		select {
+		case <-c.gone:
+			t.Stop()
+			return
+		case <-t.C:
+			_ = c.cmd.Process.Signal(end.signal) // it may have ended just now
+		}
+	}
+	<-c.gone
+}
+
+// tail keeps the end of what is written to it, and hands it on.
+type tail struct {
+	to io.Writer // may be nil
+
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	t.kept = append(t.kept, p...)
+	if n := len(t.kept) - stderrKept; n > 0 {
+		t.kept = bytes.Clone(t.kept[n:])
+	}
+	t.mu.Unlock()
+	if t.to != nil {
+		return t.to.Write(p)
+	}
+	return len(p), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), "�"))
+}

@@ -1,0 +1,189 @@
+"""The server's process and the JSON-RPC connection to it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import queue
+import subprocess
+import threading
+from concurrent.futures import Future, InvalidStateError
+from typing import Any, Callable, Mapping, Optional, Sequence
+
+from .errors import DeepseekError, RequestRefused, ServerDied, ServerNotFound
+
+_STDERR_KEPT = 8 << 10  # bytes
+
+
+def settle(f: "Future[Any]", result: Any = None, error: Optional[BaseException] = None) -> None:
+    """Sets a future that its holder may have cancelled."""
+    try:
+        if error is not None:
+            f.set_exception(error)
+        else:
+            f.set_result(result)
+    except InvalidStateError:
+        pass  # nobody waits for it any more
+
+
+class Connection:
+    """Starts the server and talks to it.
+
+    Three threads: one reads answers and notifications, in order, and is the only
+    one that calls ``notified`` and ``ended``; one writes, so that nobody who calls
+    waits for a server that is busy; one keeps the end of standard error. They end
+    with the process. ``_mu`` guards what requests and the reader share.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Optional[Mapping[str, str]],
+        notified: Callable[[str, dict[str, Any]], None],
+        ended: Callable[[DeepseekError], None],
+    ) -> None:
+        try:
+            self._process = subprocess.Popen(
+                list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env=None if env is None else {**os.environ, **env},
+            )
+        except (OSError, ValueError) as err:
+            raise ServerNotFound(f"cannot start {command[0]!r}: {err}") from err
+        self._notified, self._ended = notified, ended
+        self._ids = itertools.count(1)
+        self._mu = threading.Lock()
+        self._pending: dict[int, tuple["Future[Any]", Optional[Callable[[Any], None]]]] = {}
+        self._over: Optional[DeepseekError] = None
+        self._reason = ""  # the last thing the server said about the connection itself
+        self._stderr = b""
+        self._out: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
+        self._errors = threading.Thread(target=self._keep_stderr, name="deepseek-stderr", daemon=True)
+        self._writer = threading.Thread(target=self._write, name="deepseek-writer", daemon=True)
+        self._reader = threading.Thread(target=self._read, name="deepseek-reader", daemon=True)
+        for t in (self._errors, self._writer, self._reader):
+            t.start()
+
+    def request(self, method: str, params: dict[str, Any], then: Optional[Callable[[Any], None]] = None) -> "Future[Any]":
+        """Sends a request. ``then`` is called with the result in the reading thread, before anything that came behind it."""
+        f: "Future[Any]" = Future()
+        line = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        with self._mu:
+            if self._over is None:
+                self._pending[line["id"]] = (f, then)
+                self._out.put(data)
+                return f
+            over = self._over
+        settle(f, error=over)
+        return f
+
+    def close_input(self) -> None:
+        """Lets the server see the end of its input, behind what was sent."""
+        self._out.put(None)
+
+    def wait(self, timeout: float) -> bool:
+        """Whether the server has ended, after at most so many seconds."""
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def join(self) -> None:
+        """Waits for the threads. The process has ended."""
+        self.close_input()
+        for t in (self._reader, self._writer, self._errors):
+            if t is not threading.current_thread():
+                # A grandchild may hold the other end of a pipe: do not wait for it.
+                t.join(2)
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None and not (self._reader.is_alive() or self._errors.is_alive()):
+                stream.close()
+
+    def _write(self) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None
+        try:
+            while (data := self._out.get()) is not None:
+                stdin.write(data)
+                stdin.flush()
+        except (OSError, ValueError):
+            pass  # the server has ended: the reader finds out
+        try:
+            stdin.close()
+        except OSError:
+            pass  # what was buffered cannot be delivered any more
+
+    def _keep_stderr(self) -> None:
+        stream = self._process.stderr
+        assert stream is not None
+        while data := stream.read1(4096):  # type: ignore[attr-defined]
+            with self._mu:
+                self._stderr = (self._stderr + data)[-_STDERR_KEPT:]
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        why = ""
+        try:
+            for line in stream:
+                self._handle(line)
+        except Exception as err:  # whatever it is, everybody who waits is told
+            why = f"the server's output is not understood: {err!r}"
+            self._process.kill()
+        self._finish(why)
+
+    def _handle(self, line: bytes) -> None:
+        m = json.loads(line)
+        if "method" in m:
+            self._notified(m["method"], m["params"])
+            return
+        error = m.get("error")
+        if m.get("id") is None:
+            if error is not None:
+                self._reason = error.get("message", "")
+            return
+        with self._mu:
+            f, then = self._pending.pop(m["id"], (None, None))
+        if f is None:
+            return
+        if error is not None:
+            data = error.get("data") or {}
+            settle(f, error=RequestRefused(data.get("code") or _NAMES.get(error["code"], ""), error["message"], data.get("path", "")))
+            return
+        if then is not None:
+            then(m["result"])
+        settle(f, m["result"])
+
+    def _finish(self, why: str) -> None:
+        code: Optional[int] = None
+        try:
+            code = self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()  # it has closed its output, so it is of no use
+            code = self._process.wait()
+        self._errors.join(2)
+        with self._mu:
+            stderr = self._stderr.decode("utf-8", "replace").strip()
+            why = why or self._reason
+            if not why:
+                why = f"the server ended with status {code}" if code >= 0 else f"the server was ended by signal {-code}"
+            if stderr:
+                why += f"\n{stderr}"
+            self._over = ServerDied(why, code, stderr)
+            pending, self._pending = self._pending, {}
+            over = self._over
+        for f, _ in pending.values():
+            settle(f, error=over)
+        self._ended(over)
+
+
+_NAMES = {-32700: "PARSE_ERROR", -32600: "INVALID_REQUEST", -32601: "METHOD_NOT_FOUND", -32602: "INVALID_PARAMS", -32603: "INTERNAL"}
+

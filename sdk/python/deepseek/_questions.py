@@ -1,0 +1,124 @@
+"""How a question handler's answers reach the agent."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from typing import Any, Callable, Optional, Sequence
+
+from .errors import RequestRefused
+from .types import Answer, Question, QuestionRequest
+
+#: starts a handler and yields its answers
+Ask = Callable[[QuestionRequest], "Future[Optional[Sequence[Answer]]]"]
+Send = Callable[..., "Future[Any]"]
+
+
+class Wait:
+    """One foreground wait that this client has a claim on.
+
+    With the claim the client owns the countdown: at zero it gives the question
+    up, which then goes pending, and what the handler still answers is sent as a
+    late answer. An answer that loses to the end of the wait is sent as a late
+    answer too, once. ``_mu`` guards the outcome; whoever takes it, the handler's
+    end, the timer, or the server, is the only one to act.
+    """
+
+    def __init__(
+        self, session_id: str, note: dict[str, Any], send: Send,
+        failed: Callable[[BaseException], None], let_go: Callable[[], None],
+    ) -> None:
+        self._ids = {"sessionId": session_id, "callId": note["callId"]}
+        self._session_id = session_id
+        self._note = note
+        self._send, self._failed, self._let_go = send, failed, let_go
+        self._mu = threading.Lock()
+        self._state = "claimed"  # then one of: answered, expired, ended
+        self._outcome = ""
+        self._timer: Optional[threading.Timer] = None
+
+    def begin(self, remaining_ms: int, ask: Ask) -> None:
+        """The claim holds. Called once, in the reading thread."""
+        remaining = remaining_ms / 1000 if remaining_ms >= 0 else None
+        if remaining is not None:
+            self._timer = threading.Timer(remaining, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
+        request = QuestionRequest(
+            self._session_id, self._note["callId"], self._note["kind"],
+            [Question._of(q) for q in self._note["questions"]], self._note["timed"], remaining,
+        )
+        try:
+            ask(request).add_done_callback(self._answered)
+        except BaseException as err:
+            self._give_up(err)
+
+    def over(self, outcome: str = "") -> None:
+        """The wait has ended, or the connection has."""
+        with self._mu:
+            self._outcome = self._outcome or outcome
+            if self._state == "claimed":
+                self._state = "ended"
+        self._stop()
+
+    def _take(self, state: str) -> str:
+        """Takes the outcome if nobody has. Returns what the state was."""
+        with self._mu:
+            was = self._state
+            if was == "claimed":
+                self._state = state
+        self._stop()
+        return was
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        if self._take("expired") == "claimed":
+            self._send("questions/respond", {**self._ids, "error": {"code": "ASK_TIMED_OUT"}})
+
+    def _answered(self, f: "Future[Optional[Sequence[Answer]]]") -> None:
+        try:
+            answers = f.result()
+            wire = None if answers is None else [a._wire() for a in answers]
+        except BaseException as err:
+            self._give_up(err)
+            return
+        if wire is None:
+            self._give_up(None)
+            return
+        was = self._take("answered")
+        if was == "claimed":
+            params = {**self._ids, "answers": wire}
+            self._send("questions/respond", params).add_done_callback(lambda r: self._responded(r, params))
+        elif was == "expired" or self._outcome == "pending":
+            self._late({**self._ids, "answers": wire})
+
+    def _responded(self, r: "Future[Any]", params: dict[str, Any]) -> None:
+        error = r.exception()
+        if error is not None:
+            if isinstance(error, RequestRefused):
+                self._detach()
+                self._failed(error)
+        elif not r.result()["accepted"]:
+            self._late(params)
+
+    def _late(self, params: dict[str, Any]) -> None:
+        def sent(r: "Future[Any]") -> None:
+            error = r.exception()
+            # Somebody else's reply may be on its way: then this one has lost.
+            if isinstance(error, RequestRefused) and error.code != "REPLY_QUEUED":
+                self._failed(error)
+
+        self._send("questions/answer", params).add_done_callback(sent)
+
+    def _detach(self) -> None:
+        self._send("questions/detach", self._ids)
+        self._let_go()
+
+    def _give_up(self, error: Optional[BaseException]) -> None:
+        if self._take("ended") == "claimed":
+            self._detach()
+        if error is not None:
+            self._failed(error)

@@ -1,0 +1,173 @@
+// The server's process and the JSON-RPC connection to it.
+
+import { spawn } from "node:child_process";
+
+import { RequestRefused, ServerDied, ServerNotFound } from "./errors.js";
+
+const stderrKept = 8 << 10; // characters
+
+const names = new Map([
+  [-32700, "PARSE_ERROR"],
+  [-32600, "INVALID_REQUEST"],
+  [-32601, "METHOD_NOT_FOUND"],
+  [-32602, "INVALID_PARAMS"],
+  [-32603, "INTERNAL"],
+]);
+
+/**
+ * Starts the server and talks to it. `notified` and `ended` are called in the
+ * order of the server's lines; a request's `then` is called before anything
+ * that came behind its answer.
+ */
+export class Connection {
+  /**
+   * @param {readonly string[]} command
+   * @param {Record<string, string> | undefined} env added to the environment
+   * @param {(method: string, params: any) => void} notified
+   * @param {(why: Error) => void} ended called once
+   */
+  constructor(command, env, notified, ended) {
+    this.notified = notified;
+    this.ended = ended;
+    this.lastId = 0;
+    /** @type {Map<number, {resolve: (v: any) => void, reject: (e: Error) => void, then?: (v: any) => void}>} */
+    this.pending = new Map();
+    /** @type {Error | undefined} */
+    this.over = undefined;
+    this.reason = ""; // the last thing the server said about the connection itself
+    this.stderr = "";
+    /** @type {Buffer[]} */
+    this.parts = []; // of a line that is not whole
+    this.process = spawn(command[0], command.slice(1), {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: env ? { ...process.env, ...env } : process.env,
+    });
+    /** @type {Promise<void>} */
+    this.exited = new Promise((resolve) => {
+      this.process.once("error", (err) => {
+        if (this.process.pid === undefined) {
+          this.finish(new ServerNotFound(`cannot start ${JSON.stringify(command[0])}: ${err.message}`, { cause: err }));
+          resolve();
+        }
+      });
+      // "close" comes when the process has ended and its output is read; a
+      // grandchild that holds a pipe must not keep us waiting.
+      this.process.once("exit", (code, signal) => {
+        const end = () => {
+          clearTimeout(patience);
+          this.finish(this.died(code, signal));
+          this.process.stdout.destroy();
+          this.process.stderr.destroy();
+          resolve();
+        };
+        const patience = setTimeout(end, 2000);
+        this.process.once("close", end);
+      });
+    });
+    this.process.stdin.on("error", () => {}); // the server has ended: exit tells
+    this.process.stdout.on("data", (chunk) => this.read(chunk));
+    this.process.stderr.setEncoding("utf8").on("data", (text) => {
+      this.stderr = (this.stderr + text).slice(-stderrKept);
+    });
+  }
+
+  /**
+   * @param {string} method
+   * @param {object} params
+   * @param {(result: any) => void} [then] called with the result before what came behind the answer
+   * @returns {Promise<any>}
+   */
+  request(method, params, then) {
+    return new Promise((resolve, reject) => {
+      if (this.over) {
+        reject(this.over);
+        return;
+      }
+      const id = ++this.lastId;
+      this.pending.set(id, { resolve, reject, then });
+      this.process.stdin.write(JSON.stringify({ jsonrpc: "2.0", id, method, params }) + "\n");
+    });
+  }
+
+  /** @param {Buffer} chunk */
+  read(chunk) {
+    let begin = 0;
+    for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, begin)) {
+      this.parts.push(chunk.subarray(begin, end));
+      const line = Buffer.concat(this.parts).toString("utf8");
+      this.parts = [];
+      begin = end + 1;
+      try {
+        this.handle(JSON.parse(line));
+      } catch (err) {
+        this.reason = `the server's output is not understood: ${err}`;
+        this.process.kill("SIGKILL");
+        return;
+      }
+    }
+    if (begin < chunk.length) this.parts.push(chunk.subarray(begin));
+  }
+
+  /** @param {any} m */
+  handle(m) {
+    if (m.method !== undefined) {
+      this.notified(m.method, m.params);
+      return;
+    }
+    if (m.id === null || m.id === undefined) {
+      if (m.error) this.reason = m.error.message;
+      return;
+    }
+    const p = this.pending.get(m.id);
+    if (!p) return;
+    this.pending.delete(m.id);
+    if (m.error) {
+      const data = m.error.data ?? {};
+      p.reject(new RequestRefused(data.code ?? names.get(m.error.code) ?? "", m.error.message, data.path));
+      return;
+    }
+    p.then?.(m.result);
+    p.resolve(m.result);
+  }
+
+  /** @param {number | null} code @param {string | null} signal */
+  died(code, signal) {
+    let why = this.reason || (signal ? `the server was ended by ${signal}` : `the server ended with status ${code}`);
+    const stderr = this.stderr.trim();
+    if (stderr) why += `\n${stderr}`;
+    return new ServerDied(why, code, signal, stderr);
+  }
+
+  /** @param {Error} why */
+  finish(why) {
+    if (this.over) return;
+    this.over = why;
+    const pending = [...this.pending.values()];
+    this.pending.clear();
+    for (const p of pending) p.reject(why);
+    this.ended(why);
+  }
+
+  /** Lets the server see the end of its input, behind what was sent. */
+  closeInput() {
+    this.process.stdin.end();
+  }
+
+  /**
+   * Whether the server has ended, after at most so many milliseconds.
+   * @param {number} ms
+   * @returns {Promise<boolean>}
+   */
+  async wait(ms) {
+    let timer;
+    const late = new Promise((resolve) => (timer = setTimeout(() => resolve(false), ms)));
+    const ended = await Promise.race([this.exited.then(() => true), late]);
+    clearTimeout(timer);
+    return /** @type {boolean} */ (ended);
+  }
+
+  /** @param {NodeJS.Signals} signal */
+  kill(signal) {
+    this.process.kill(signal);
+  }
+}

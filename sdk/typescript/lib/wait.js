@@ -1,0 +1,141 @@
+// How a question handler's answers reach the agent.
+
+import { RequestRefused } from "./errors.js";
+import { question } from "./interval.js";
+
+const longestTimer = 2 ** 31 - 1; // of setTimeout, in milliseconds
+
+/**
+ * One foreground wait that this client has a claim on.
+ *
+ * With the claim the client owns the countdown: at zero it gives the question
+ * up, which then goes pending, and what the handler still answers is sent as a
+ * late answer. An answer that loses to the end of the wait is sent as a late
+ * answer too, once.
+ */
+export class Wait {
+  /**
+   * @param {any} note the notification questions/request
+   * @param {(method: string, params: object) => Promise<any>} send
+   * @param {(err: unknown) => void} failed
+   * @param {() => void} letGo
+   */
+  constructor(note, send, failed, letGo) {
+    this.note = note;
+    this.ids = { sessionId: note.sessionId, callId: note.callId };
+    this.send = send;
+    this.failed = failed;
+    this.letGo = letGo;
+    /** @type {"claimed" | "answered" | "expired" | "ended"} */
+    this.state = "claimed";
+    this.outcome = "";
+    /** @type {NodeJS.Timeout | undefined} */
+    this.timer = undefined;
+  }
+
+  /**
+   * The claim holds. Called once. It settles when the handler's answers have been dealt with.
+   * @param {number} remainingMs
+   * @param {import("./index.js").QuestionHandler} handler
+   */
+  async begin(remainingMs, handler) {
+    if (remainingMs >= 0) this.countDown(performance.now() + remainingMs);
+    let answers;
+    try {
+      answers = await handler({
+        sessionId: this.note.sessionId,
+        callId: this.note.callId,
+        kind: this.note.kind,
+        questions: this.note.questions.map(question),
+        timed: this.note.timed,
+        remainingMs: remainingMs >= 0 ? remainingMs : null,
+      });
+      if (answers !== null && answers !== undefined && !Array.isArray(answers)) {
+        throw new TypeError("a question handler returns an array of answers, or null");
+      }
+    } catch (err) {
+      this.giveUp();
+      this.failed(err);
+      return;
+    }
+    if (answers === null || answers === undefined) {
+      this.giveUp();
+      return;
+    }
+    const was = this.take("answered");
+    const params = { ...this.ids, answers };
+    if (was === "claimed") {
+      await this.respond(params);
+    } else if (was === "expired" || this.outcome === "pending") {
+      await this.late(params);
+    }
+  }
+
+  /** @param {number} deadline of performance.now() */
+  countDown(deadline) {
+    const left = Math.max(0, deadline - performance.now());
+    this.timer = setTimeout(() => {
+      if (left > longestTimer) {
+        this.countDown(deadline);
+      } else if (this.take("expired") === "claimed") {
+        this.send("questions/respond", { ...this.ids, error: { code: "ASK_TIMED_OUT" } }).catch(ignore);
+      }
+    }, Math.min(left, longestTimer));
+  }
+
+  /**
+   * The wait has ended, or the connection has.
+   * @param {string} outcome
+   */
+  over(outcome) {
+    this.outcome ||= outcome;
+    this.take("ended");
+  }
+
+  /**
+   * Takes the outcome if nobody has. Returns what the state was.
+   * @param {"answered" | "expired" | "ended"} state
+   */
+  take(state) {
+    const was = this.state;
+    if (was === "claimed") this.state = state;
+    clearTimeout(this.timer);
+    return was;
+  }
+
+  /** @param {object} params */
+  async respond(params) {
+    let r;
+    try {
+      r = await this.send("questions/respond", params);
+    } catch (err) {
+      if (err instanceof RequestRefused) {
+        this.detach();
+        this.failed(err);
+      }
+      return;
+    }
+    if (!r.accepted) await this.late(params);
+  }
+
+  /** @param {object} params */
+  async late(params) {
+    try {
+      await this.send("questions/answer", params);
+    } catch (err) {
+      // Somebody else's reply may be on its way: then this one has lost.
+      if (err instanceof RequestRefused && err.code !== "REPLY_QUEUED") this.failed(err);
+    }
+  }
+
+  giveUp() {
+    if (this.take("ended") === "claimed") this.detach();
+  }
+
+  detach() {
+    this.send("questions/detach", this.ids).catch(ignore); // the connection's end lets go too
+    this.letGo();
+  }
+}
+
+function ignore() {}

@@ -1,0 +1,137 @@
+package deepseek
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Handler gives one answer a question, or none at all to leave the questions to
+// others or to their time. It may take as long as it likes: at the end of a timed
+// question's wait the agent goes on, and the answer is then sent as a late one.
+// ctx ends with the client.
+type Handler func(ctx context.Context, q QuestionRequest) ([]Answer, error)
+
+type waitKey struct{ sessionID, callID string }
+
+// wait is one foreground wait that the client has asked for a claim on.
+type wait struct {
+	request QuestionRequest
+	handler Handler
+	ended   chan string // gets how the wait ended, once, unless the claim was let go
+}
+
+// ask has a question answered. With the claim this client owns the countdown:
+// at zero it gives the question up, which then goes pending. An answer that
+// comes later, or loses to the end of the wait, is sent as a late answer, once.
+func (c *Client) ask(ctx context.Context, w *wait) {
+	type outcome struct {
+		answers []Answer
+		err     error
+	}
+	answered := make(chan outcome, 1)
+	c.work.Go(func() {
+		answers, err := w.call(ctx)
+		answered <- outcome{answers, err}
+	})
+	var zero <-chan time.Time
+	if w.request.RemainingMS >= 0 {
+		t := time.NewTimer(time.Duration(w.request.RemainingMS) * time.Millisecond)
+		defer t.Stop()
+		zero = t.C
+	}
+	claimed, ended, late := true, w.ended, true
+	for {
+		select {
+		case o := <-answered:
+			c.failed(w, c.settle(ctx, w, o.answers, o.err, claimed, late))
+			return
+		case <-zero:
+			claimed = false
+			var r accepted
+			c.failed(w, c.conn.call(ctx, "questions/respond", respondParams{w.ref(), nil, &rejection{"ASK_TIMED_OUT"}}, &r))
+		case how := <-ended:
+			claimed, ended, zero, late = false, nil, nil, how == "pending"
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *wait) call(ctx context.Context) (answers []Answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v", p)
+		}
+	}()
+	return w.handler(ctx, w.request)
+}
+
+func (w *wait) ref() callRef { return callRef{w.request.SessionID, w.request.CallID} }
+
+// settle takes the handler's answers to the agent.
+func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err error, claimed, late bool) error {
+	if err != nil || answers == nil {
+		if claimed {
+			err = errors.Join(err, c.detach(ctx, w))
+		}
+		return err
+	}
+	answers = whole(answers)
+	if claimed {
+		var r accepted
+		err := c.conn.call(ctx, "questions/respond", respondParams{w.ref(), answers, nil}, &r)
+		if err != nil {
+			return errors.Join(err, c.detach(ctx, w))
+		}
+		if r.Accepted {
+			return nil
+		}
+	}
+	if !late {
+		return nil
+	}
+	var r accepted
+	err = c.conn.call(ctx, "questions/answer", answerParams{w.ref(), answers}, &r)
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Code == "REPLY_QUEUED" {
+		return nil // somebody else's answer was first
+	}
+	return err
+}
+
+func (c *Client) detach(ctx context.Context, w *wait) error {
+	c.mu.Lock()
+	delete(c.waits, waitKey{w.request.SessionID, w.request.CallID})
+	c.mu.Unlock()
+	return c.conn.call(ctx, "questions/detach", w.ref(), &struct{}{})
+}
+
+// failed notes for the runs of the session that a handler failed. The end of the
+// client is no failure of a handler.
+func (c *Client) failed(w *wait, err error) {
+	var died *ServerError
+	if err == nil || errors.As(err, &died) || errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for r := range c.runs {
+		if r.sessionID == w.request.SessionID && r.failure == nil {
+			r.failure = &HandlerError{err}
+		}
+	}
+}
+
+// whole makes every list of labels one that is there.
+func whole(answers []Answer) []Answer {
+	out := make([]Answer, len(answers))
+	for i, a := range answers {
+		if a.Selected == nil {
+			a.Selected = []string{}
+		}
+		out[i] = a
+	}
+	return out
+}
