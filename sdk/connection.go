@@ -89,7 +89,8 @@ func (c *connection) run(in, out *os.File) {
 	work.Go(func() { c.write(in) })
 	var broken error
 	work.Go(func() { broken = c.read(out) })
-	exit := c.cmd.Wait()
+	// That its stderr is held open by somebody, or that it failed, is no error here.
+	_ = c.cmd.Wait()
 	// All of its output is in the pipe by now, which a grandchild may hold open.
 	// The pipes are polled, so a deadline ends a read and a write.
 	_ = out.SetReadDeadline(time.Now().Add(readerTime))
@@ -99,7 +100,7 @@ func (c *connection) run(in, out *os.File) {
 	_ = out.Close() // read only
 
 	c.mu.Lock()
-	why := &ServerError{Reason: "the server ended with " + ending(exit), Stderr: c.stderr.text()}
+	why := &ServerError{Reason: "the server ended: " + c.cmd.ProcessState.String(), Stderr: c.stderr.text()}
 	switch {
 	case broken != nil:
 		why.Reason = broken.Error()
@@ -114,17 +115,6 @@ func (c *connection) run(in, out *os.File) {
 		p.done <- reply{err: why}
 	}
 	c.ended(why)
-}
-
-func ending(exit error) string {
-	if exit == nil {
-		return "status 0"
-	}
-	var e *exec.ExitError
-	if errors.As(exit, &e) {
-		return e.ProcessState.String()
-	}
-	return exit.Error()
 }
 
 // send sends a request. The answer comes to the channel, once.

@@ -65,7 +65,7 @@ var condition = regexp.MustCompile(`^([A-Za-z0-9_.-]*)(=|~|!)((?s).*)$`)
 // cmdJSON: json FILE[:LINE] CONDITION…. FILE may be stdout. LINE counts from 1,
 // from the end where it is negative. A path is keys and indexes with dots
 // between, indexes from the end where negative, and "n" at its end the length.
-// VALUE is the text of a string, else JSON.
+// VALUE is the text of a string, else JSON. A dot in RE is any character.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) > 1, "json FILE[:LINE] PATH=VALUE|PATH~RE|PATH! …")
 	file, number, _ := strings.Cut(args[0], ":")
@@ -100,7 +100,7 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: there is no %s in %s", args[0], m[1], cut(shown(doc)))
 		case m[2] == "=" && got != m[3]:
 			ts.Fatalf("%s: %s is %s, not %s", args[0], m[1], got, m[3])
-		case m[2] == "~" && !regexp.MustCompile(m[3]).MatchString(got):
+		case m[2] == "~" && !regexp.MustCompile("(?s)"+m[3]).MatchString(got):
 			ts.Fatalf("%s: %s does not match %q: %s", args[0], m[1], m[3], got)
 		}
 	}

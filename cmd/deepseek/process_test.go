@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -101,7 +101,8 @@ func environ(ts *testscript.TestScript) []string {
 	return strings.Split(ts.ReadFile(file), "\x00")
 }
 
-// command makes a program of the script's PATH with the script's environment.
+// command makes a program of the script's PATH with the script's environment. It
+// does not outlive the script.
 func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 	env := environ(ts)
 	path := args[0]
@@ -113,7 +114,9 @@ func command(ts *testscript.TestScript, args []string) *exec.Cmd {
 			}
 		}
 	}
-	cmd := exec.Command(path, args[1:]...)
+	ctx, cancel := context.WithCancel(context.Background())
+	ts.Defer(cancel)
+	cmd := exec.CommandContext(ctx, path, args[1:]...)
 	cmd.Dir, cmd.Env = ts.MkAbs("."), env
 	return cmd
 }
@@ -209,6 +212,7 @@ func cmdFinish(ts *testscript.TestScript, neg bool, args []string) {
 		var err error
 		within, err = time.ParseDuration(strings.TrimPrefix(args[0], "-within="))
 		ts.Check(err)
+		within *= slower
 		args = args[1:]
 	}
 	usage(ts, neg, len(args) == 2, "finish [-within=D] NAME CODE")
@@ -239,82 +243,4 @@ func end(ts *testscript.TestScript, name string, p *process, want int) {
 	if got := status(p.cmd.ProcessState); got != want {
 		ts.Fatalf("%s: exit %d, not %d", name, got, want)
 	}
-}
-
-var sessionLine = regexp.MustCompile(`(?m)^session (\d{8}-\d{6}-[0-9a-z]{5})\r?$`)
-
-// cmdSession: session VAR [NAME]
-func cmdSession(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 1 || len(args) == 2, "session VAR [NAME]")
-	var id string
-	switch {
-	case len(args) == 2 && args[1] == "term":
-		t := terminalOf(ts)
-		poll(ts, func() bool { return sessionLine.MatchString(t.text()) }, func() string { return "no session id on the terminal:\n" + t.text() })
-		id = sessionLine.FindStringSubmatch(t.text())[1]
-	case len(args) == 2:
-		p := running(ts, args[1])
-		id = waitMatch(ts, p, &p.err, sessionLine)
-	default:
-		m := sessionLine.FindStringSubmatch(ts.ReadFile("stderr"))
-		if m == nil {
-			ts.Fatalf("no line `session ID` on stderr")
-		}
-		id = m[1]
-	}
-	home := ts.Getenv("DEEPSEEK_HOME")
-	if home == "" {
-		home = filepath.Join(ts.Getenv("HOME"), ".deepseek")
-	}
-	logs, err := filepath.Glob(filepath.Join(home, "sessions", "*", id+".jsonl"))
-	ts.Check(err)
-	if len(logs) != 1 {
-		ts.Fatalf("session %s has %d files: %v", id, len(logs), logs)
-	}
-	ts.Setenv(args[0], id)
-	ts.Setenv(args[0]+"_LOG", logs[0])
-}
-
-// cmdWaitfile: waitfile FILE [VAR]
-func cmdWaitfile(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 1 || len(args) == 2, "waitfile FILE [VAR]")
-	var first string
-	poll(ts, func() bool {
-		data, err := os.ReadFile(ts.MkAbs(args[0]))
-		line, _, whole := strings.Cut(string(data), "\n")
-		first = line
-		return err == nil && whole
-	}, func() string { return "there is no line in " + args[0] })
-	if len(args) == 2 {
-		ts.Setenv(args[1], first)
-	}
-}
-
-// cmdGone: gone FILE
-func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 1, "gone FILE")
-	pids := strings.Fields(ts.ReadFile(args[0]))
-	if len(pids) == 0 {
-		ts.Fatalf("no pid in %s", args[0])
-	}
-	for _, word := range pids {
-		pid, err := strconv.Atoi(word)
-		ts.Check(err)
-		if alive(pid) {
-			ts.Fatalf("process %d still runs", pid)
-		}
-	}
-}
-
-// alive tells whether a process runs. One that nobody has waited for does not.
-func alive(pid int) bool {
-	if runtime.GOOS == "linux" {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil {
-			return false
-		}
-		_, rest, _ := strings.Cut(string(stat), ") ")
-		return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
-	}
-	return syscall.Kill(pid, 0) == nil
 }

@@ -33,7 +33,8 @@ import (
 //	start NAME PROG…            run a program in the background
 //	waiterr NAME RE [VAR]       wait until its stderr matches; VAR becomes the first group
 //	signal NAME SIG, kill9 NAME
-//	finish [-within=D] NAME CODE   wait for its end; stdout and stderr are then its
+//	finish [-within=D] NAME CODE   wait for its end, D after the last signal at the latest, twice
+//	                            that under the race detector; stdout and stderr are then its
 //	session VAR [NAME]          the id of the session, from stderr (of NAME); VAR_LOG is its file
 //	waitfile FILE [VAR]         wait for a file with a whole line; VAR becomes its first line
 //	gone FILE                   no process whose pid is a line of FILE runs any more
@@ -78,8 +79,9 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Files: scripts, RequireExplicitExec: true, RequireUniqueNames: true,
-		Deadline: time.Now().Add(5 * time.Minute), // one that hangs is ended and named
-		Setup:    setup, Cmds: commands(),
+		WorkdirRoot: t.TempDir(),
+		Deadline:    time.Now().Add(5 * time.Minute), // one that hangs is ended and named
+		Setup:       setup, Cmds: commands(),
 		Condition: func(cond string) (bool, error) {
 			if cond == "sandbox" {
 				ok, _ := permission.Supported()
@@ -130,7 +132,10 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		if len(args) == 0 {
 			args = []string{"llm.yaml"}
 		}
-		serve(ts, neg, append([]string{filepath.Join(ts.Getenv("WORK"), args[0])}, args[1:]...))
+		if !filepath.IsAbs(args[0]) {
+			args[0] = filepath.Join(ts.Getenv("WORK"), args[0])
+		}
+		serve(ts, neg, args)
 	}
 	maps.Copy(all, processCommands())
 	maps.Copy(all, assertCommands())

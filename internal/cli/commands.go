@@ -19,6 +19,7 @@ func commands() []registration {
 		register(newGoal, runGoal),
 		register(newShowCommand, runShow),
 		register(newRPC, runRPC),
+		register(newACP, runACP),
 		register(newModels, runModels),
 		newConfig,
 		register(newDoctor, runDoctor),

@@ -59,8 +59,12 @@ func newApp(streams Streams, env []string) *App {
 func (a *App) run(args []string) error {
 	root := newRoot(a)
 	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take the process's own
-	err := root.ExecuteContext(context.Background())
+	ctx, signaled := withSignalNote(context.Background())
+	err := root.ExecuteContext(ctx)
 	var coded *Coded
+	if sig := signaled.Load(); sig != nil && errors.Is(err, context.Canceled) && !errors.As(err, &coded) {
+		return *sig
+	}
 	if err != nil && !a.running && !errors.As(err, &coded) {
 		return usagef("%s", err) // of the parser: arguments, groups of flags
 	}

@@ -51,6 +51,7 @@ type owner struct {
 	questions *question.Service
 	hooks     *hooks
 	shell     *shell.Family
+	policy    *permission.Policy
 	servers   *mcp.Family // nil where none is configured
 	voice     voice       // of the servers' programs
 	closeLLM  func()
@@ -168,8 +169,8 @@ func (o *owner) equip(ctx context.Context) error {
 	}
 	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{
 		SessionID: o.header.ID, Model: llm, Config: rc, System: engine.SystemText(), Window: window,
-		Tools: tools, PlanTools: planTools, Settings: o.settings, MaxSteps: cfg.MaxSteps,
-		Now: time.Now, NewID: newMessageID, Spill: o.log, Redact: o.key.Bytes,
+		Tools: tools, PlanTools: planTools, Settings: o.settings, MaxSteps: cfg.MaxSteps, Instructions: o.instructions(),
+		Now: time.Now, NewID: newMessageID, Spill: o.log, Redact: o.key.Bytes, Adapt: deepseek.Adapt,
 		Cost: func(u session.Usage) (float64, bool) { return model.Cost(rc.Model, u, cfg.Prices) },
 	})
 	o.questions.Bind(o.agent)
@@ -200,7 +201,16 @@ func (o *owner) oweSettings() error {
 // bare makes an agent that only queues: without model, tools and clients, and
 // so without what a run would lack.
 func (o *owner) bare() {
-	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{SessionID: o.header.ID, Now: time.Now, NewID: newMessageID})
+	o.knownKey()
+	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{SessionID: o.header.ID, Now: time.Now, NewID: newMessageID, Redact: o.key.Bytes})
+}
+
+// knownKey takes the key of the environment, in use or not, out of everything
+// that is logged and shown from here on.
+func (o *owner) knownKey() {
+	if key := strings.TrimSpace(o.app.Getenv(config.KeyVariable)); key != "" {
+		o.key = redact.New(key)
+	}
 }
 
 // place is where the session works: where it began, unless that is gone or
@@ -229,9 +239,7 @@ func newMessageID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // model makes the model that the request configuration names, and completes that.
 func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Model, error) {
-	if key := strings.TrimSpace(o.app.Getenv(config.KeyVariable)); key != "" {
-		o.key = redact.New(key) // in use or not, it is to be seen nowhere
-	}
+	o.knownKey()
 	switch file, scripted := strings.CutPrefix(rc.Model, model.ScriptPrefix); {
 	case rc.Model == model.Demo:
 		rc.Provider = "demo"
@@ -280,6 +288,7 @@ func (o *owner) tools(ctx context.Context) (*tool.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.policy = policy
 	o.shell = shell.New(shell.Env{Cwd: o.cwd, Environ: o.app.Env, Policy: policy, Spill: o.log, Redact: o.key})
 	seen := &files.Observed{}
 	seen.Seed(o.state.Observed)

@@ -123,7 +123,7 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 			return err
 		}
 	}
-	if len(tasks) == 0 && own.state.Inbox.Empty() && !o.begin.withGoal() {
+	if len(tasks) == 0 && !own.state.Inbox.Waiting() && !o.begin.withGoal() {
 		return errors.Join(usagef("there is no task, and nothing is queued in session %s\ngive one: deepseek run --session %[1]s TASK", own.ref), own.close())
 	}
 	p := newPerformance(own, signals, answers)

@@ -20,7 +20,7 @@ func (o *owner) serverTools(ctx context.Context, policy *permission.Policy) ([]t
 	}
 	o.voice.use(o.warnLine)
 	env := mcp.Env{
-		Servers: o.cfg.Servers, Cwd: o.cwd, Home: o.app.Getenv("HOME"), Policy: policy,
+		Servers: o.cfg.Servers, Cwd: o.cwd, Home: o.app.Getenv("HOME"),
 		Serve: func(cmd *exec.Cmd) (mcp.Service, error) { return o.shell.Serve(cmd) },
 		Key:   o.key, Version: buildVersion().Version, Note: o.warnLine,
 	}
@@ -28,7 +28,10 @@ func (o *owner) serverTools(ctx context.Context, policy *permission.Policy) ([]t
 		env.Stderr = func(server, line string) { o.voice.say(server + ": " + line) }
 	}
 	o.servers = mcp.New(env)
-	return o.servers.Start(ctx)
+	if err := o.servers.Start(ctx); err != nil {
+		return nil, err
+	}
+	return o.servers.Tools(policy), nil
 }
 
 func (o *owner) warnLine(line string) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -58,11 +59,31 @@ func Watch(parent context.Context, exit func(code int)) (context.Context, *Signa
 		}
 	}
 	ctx, cancel := context.WithCancelCause(parent)
-	go s.loop(cancel)
+	go s.loop(cancel, noteOf(parent))
 	return ctx, s
 }
 
-func (s *Signals) loop(cancel context.CancelCauseFunc) {
+// signalNote is the first signal that ended the context of a command. What the
+// command returns then is often no more than that its context was cancelled;
+// Main, which says how the process ended, finds the signal here.
+type signalNote = atomic.Pointer[Signal]
+
+type signalNoteKey struct{}
+
+// withSignalNote makes a context whose Watch leaves a note.
+func withSignalNote(ctx context.Context) (context.Context, *signalNote) {
+	note := new(signalNote)
+	return context.WithValue(ctx, signalNoteKey{}, note), note
+}
+
+func noteOf(ctx context.Context) *signalNote {
+	if note, ok := ctx.Value(signalNoteKey{}).(*signalNote); ok {
+		return note
+	}
+	return new(signalNote) // nobody asks
+}
+
+func (s *Signals) loop(cancel context.CancelCauseFunc, note *signalNote) {
 	defer close(s.done)
 	defer cancel(nil)
 	for first := true; ; first = false {
@@ -75,6 +96,7 @@ func (s *Signals) loop(cancel context.CancelCauseFunc) {
 				continue
 			}
 			if first {
+				note.CompareAndSwap(nil, &Signal{sig})
 				cancel(Signal{sig})
 				continue
 			}

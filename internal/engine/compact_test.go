@@ -308,7 +308,9 @@ func TestASecondSummaryTakesInTheFirst(t *testing.T) {
 	u := func(n int64) session.Usage { return session.Usage{InputTokens: n} }
 	w := start(t, newMemLog(), &play{next: []answer{
 		costs(words(300), u(900)), says("sum one"), costs(words(300), u(900)), says("sum two"), costs("done", u(100)),
-	}}, func(o *Options) { o.Window, o.Instructions = 1000, InstructionsText([]Instruction{{"/w/AGENTS.md", "use tabs"}}) })
+	}}, func(o *Options) {
+		o.Window, o.Instructions = 1000, InstructionsText([]Instruction{{"/w/AGENTS.md", "use tabs"}})
+	})
 	for _, task := range []string{"1", "2", "3"} {
 		w.run(task)
 	}

@@ -119,15 +119,7 @@ func (a *Agent) setStatus(s Status) {
 // is idle, and it becomes idle under the lock that wake needs.
 func (a *Agent) drive() {
 	for {
-		for a.owed() {
-			end, err := a.turn()
-			if err != nil {
-				break // the log failed, and a.failure says so
-			}
-			switch end {
-			case session.EndError, session.EndAborted, session.EndMaxSteps:
-				a.rest()
-			}
+		for a.takeTurn() {
 		}
 		// Whoever waits for idleness may rely on the log.
 		_ = a.sync(context.Background()) // an error is kept as a.failure
@@ -141,24 +133,41 @@ func (a *Agent) drive() {
 	}
 }
 
-func (a *Agent) rest() {
+// takeTurn runs the turn that is owed; false if none is. What it takes up is the
+// turn in hand from the moment it is found owed, so that no Cancel falls between.
+func (a *Agent) takeTurn() bool {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	a.mu.Lock()
+	owed, n := a.owes(), a.state.Turns.Turn+1
+	if owed {
+		a.cancel = cancel
+	}
+	a.mu.Unlock()
+	if !owed {
+		return false
+	}
+	end, err := a.turn(ctx, n)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.resting = true
+	a.cancel = nil
+	switch {
+	case err != nil: // the log failed, and a.failure says so
+	case end == session.EndError, end == session.EndAborted, end == session.EndMaxSteps:
+		a.resting = true
+	case ctx.Err() != nil: // cancelled too late to show in the turn's end
+		a.resting = true
+	}
+	return true
 }
 
-func (a *Agent) owed() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.owes()
-}
-
-// owes tells whether there is a turn to run. The caller holds mu.
+// owes tells whether there is a turn to run. Instructions for agents wait for one
+// and make none. The caller holds mu.
 func (a *Agent) owes() bool {
 	if a.cancelNext {
 		a.cancelNext, a.resting = false, true
 	}
-	return a.failure == nil && !a.resting && !a.state.Inbox.Empty()
+	return a.failure == nil && !a.resting && a.state.Inbox.Waiting()
 }
 
 // cause says as what a turn whose context ended is to be logged.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"deepseek/internal/session"
 )
 
 // Instruction is a file of instructions for agents.
@@ -60,17 +62,24 @@ func upTo(s string, n int) string {
 	return s[:n]
 }
 
-// announcement is the message that tells the model of the instructions, "" if it
-// has been told these already. The caller holds mu.
-func (a *Agent) announcement() string {
+// announce queues the instructions ahead of what the turn about to begin claims,
+// if the log has not got them yet. The caller holds mu.
+func (a *Agent) announce() error {
 	now := a.opts.Instructions
 	if a.opts.Redact != nil {
 		now = string(a.opts.Redact([]byte(now))) // as the log would hold it
 	}
 	told, _ := a.state.Instructions()
-	return announcement(told, now)
+	text := announcement(told, now)
+	if text == "" {
+		return nil
+	}
+	m := a.message([]session.Block{{Type: session.BlockText, Text: text}}, session.Source{Kind: session.SourceAgentInstructions})
+	return a.put(item{session.TypeInboxSpliced, a.state.Inbox.Ahead(session.NextStep, m)})
 }
 
+// announcement is the message that makes the instructions now count for a model
+// that was told others before; "" if nothing has changed.
 func announcement(told, now string) string {
 	switch {
 	case inForce(told) == now:

@@ -10,7 +10,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +20,10 @@ import (
 	"deepseek/internal/tool"
 )
 
-var prefixSessions = flag.Int("prefix-sessions", 1500, "how many random sessions the prefix test plays")
+var (
+	prefixSessions = flag.Int("prefix-sessions", 100, "how many random sessions the prefix test plays")
+	prefixSeed     = flag.Uint64("prefix-seed", 1, "seed of the first of them, the others follow")
+)
 
 // TestEachRequestBeginsWithTheOneBefore plays random sessions: tools, parallel
 // calls, bad calls, failed attempts, steering, late answers, cancels, refusals
@@ -40,7 +42,7 @@ func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 				if n > int64(*prefixSessions) {
 					return
 				}
-				playSession(t, uint64(n), &sum)
+				playSession(t, *prefixSeed+uint64(n)-1, &sum)
 			}
 		})
 	}
@@ -50,7 +52,7 @@ func TestEachRequestBeginsWithTheOneBefore(t *testing.T) {
 		"requests": &sum.requests, "crashes": &sum.crashes, "compactions": &sum.compactions, "late answers": &sum.late,
 		"adaptations": &sum.adaptations, "cancels": &sum.cancels, "requests that were held to the one before": &sum.held,
 	} {
-		if n.Load() == 0 && *prefixSessions >= 1000 {
+		if n.Load() == 0 && *prefixSessions >= 100 {
 			t.Errorf("the sessions had no %s: the test shows nothing of them", what)
 		}
 	}
@@ -73,13 +75,12 @@ type wild struct {
 	sum  *totals
 	w    *world // the life that is lived
 
-	mu      sync.Mutex
-	rng     *rand.Rand
-	epoch   string // compactions and adaptations so far
-	before  []json.RawMessage
-	tools   json.RawMessage
-	adapted bool // it refuses reasoning no more
-	asked   int
+	mu     sync.Mutex
+	rng    *rand.Rand
+	epoch  string // what may have changed the messages so far
+	before []json.RawMessage
+	tools  json.RawMessage
+	asked  int
 }
 
 func (s *wild) n(n int) int {
@@ -94,12 +95,12 @@ var messageIDs atomic.Int64
 
 func playSession(t *testing.T, seed uint64, sum *totals) {
 	s := &wild{t: t, seed: seed, sum: sum, rng: rand.New(rand.NewPCG(seed, 7))}
-	window := []int{1_000_000, 3000, 1500}[s.n(3)]
+	window := []int{1_000_000, 1500, 800}[s.n(3)]
 	instructions := []string{"", "use tabs", "use blanks"}
 	log := newMemLog()
-	for life := range 1 + s.n(4) {
+	for life := range 1 + s.n(3) {
 		if s.chance(50) {
-			limit := 3 + s.n(60)
+			limit := 3 + s.n(40)
 			log.fail = func(_ string, op int) error {
 				if op >= limit {
 					return errDisk
@@ -109,11 +110,11 @@ func playSession(t *testing.T, seed uint64, sum *totals) {
 		}
 		s.w = start(t, log, &play{}, func(o *Options) {
 			o.Model = deepseek.New(deepseek.Config{BaseURL: "http://server", Client: &http.Client{Transport: s}})
-			o.System, o.Window, o.MaxSteps = fmt.Sprintf("system text of version %d", life), window, 8
+			o.System, o.Window, o.MaxSteps = fmt.Sprintf("system text of version %d", life), window, 5
 			o.NewID = func() string { return fmt.Sprintf("m%d", messageIDs.Add(1)) }
 			o.Adapt, o.Instructions = deepseek.Adapt, instructions[s.n(3)]
 		}, s.toolsOf()...)
-		for range 1 + s.n(3) {
+		for range 1 + s.n(2) {
 			_, _, err := s.w.Run(t.Context(), RunOptions{Input: Task("task " + s.text(20))}, nil)
 			if errors.Is(err, errDisk) {
 				break
@@ -152,7 +153,7 @@ func (s *wild) toolsOf() []tool.Tool {
 		if s.chance(20) {
 			return tool.Errorf("SOME", "%s", s.text(5))
 		}
-		return tool.Result{Content: s.text([]int{0, 10, 900}[s.n(3)])}
+		return tool.Result{Content: s.text([]int{0, 10, 300}[s.n(3)])}
 	}
 	ask := fn{session.AskTool, tool.Traits{Person: true, ReadOnly: true}, func(_ context.Context, c tool.Call) tool.Result {
 		text, err := session.PendingText(c.ID, "go on")
@@ -294,14 +295,14 @@ func (s *wild) answer(size int) string {
 // check holds a request to the one before and to the rules of a strict server.
 func (s *wild) check(msgs []json.RawMessage, tools json.RawMessage) {
 	s.sum.requests.Add(1)
-	epoch := ""
+	compactions, adapted := 0, false
 	s.w.log.mu.Lock()
 	for _, e := range s.w.log.events {
-		if e.SurfaceOp != nil || e.Type == session.TypeCompactionPrune || e.Type == session.TypeSettings && bytes.Contains(e.Data, []byte("adaptations")) {
-			epoch += "|" + e.Type
-			if e.Type == session.TypeSettings {
-				epoch = strings.ReplaceAll(epoch, "|"+e.Type, "") + "|" + e.Type // the first counts
-			}
+		switch {
+		case e.SurfaceOp != nil, e.Type == session.TypeCompactionPrune:
+			compactions++
+		case e.Type == session.TypeSettings:
+			adapted = adapted || bytes.Contains(e.Data, []byte("adaptations"))
 		}
 	}
 	if s.w.log.durable < len(s.w.log.events) && s.w.log.fail == nil {
@@ -310,6 +311,7 @@ func (s *wild) check(msgs []json.RawMessage, tools json.RawMessage) {
 	s.w.log.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	epoch := fmt.Sprint(compactions, adapted)
 	fail := func(format string, args ...any) {
 		s.t.Errorf("seed %d: %s", s.seed, fmt.Sprintf(format, args...))
 	}
@@ -417,8 +419,5 @@ func TestTheCheckOfThePrefixChecks(t *testing.T) {
 		if strict(bad) == "" {
 			t.Errorf("%s passes", name)
 		}
-	}
-	if !slices.EqualFunc(good, good, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
-		t.Error("messages differ from themselves")
 	}
 }

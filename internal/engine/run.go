@@ -58,7 +58,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 		a.resting = false
 		a.queueRound()
 	}
-	if !a.state.Inbox.Empty() {
+	if a.state.Inbox.Waiting() {
 		a.wake()
 	}
 	a.mu.Unlock()
@@ -91,7 +91,7 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 }
 
 // open begins the interval: closers, settings, what the run does about plan mode
-// and the goal, the receipt, and instructions that are new are one batch. The driver is not woken yet. A
+// and the goal, and the receipt are one batch. The driver is not woken yet. A
 // refusal is a *session.GoalError where it is the goal's. The caller holds mu.
 func (a *Agent) open(o RunOptions) (id string, err error) {
 	if a.status != Idle || a.interval != nil {
@@ -117,7 +117,7 @@ func (a *Agent) open(o RunOptions) (id string, err error) {
 			stale = a.discardRounds()
 		}
 	}
-	if o.Input == nil && a.state.Inbox.Empty() && (o.Goal == nil || o.Plan || a.state.Plan) {
+	if o.Input == nil && !a.state.Inbox.Waiting() && (o.Goal == nil || o.Plan || a.state.Plan) {
 		return "", errors.New("there is nothing to do: no task, no goal, and the inbox is empty")
 	}
 	from := a.state.Next
@@ -126,10 +126,6 @@ func (a *Agent) open(o RunOptions) (id string, err error) {
 		id = m.ID
 		from += int64(len(batch))
 		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Insert(o.Input.Target, m)})
-	}
-	if text := a.announcement(); text != "" { // ahead of whatever is queued for the next step
-		m := a.message([]session.Block{{Type: session.BlockText, Text: text}}, session.Source{Kind: session.SourceAgentInstructions})
-		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Ahead(session.NextStep, m)})
 	}
 	a.interval, a.armed = session.NewInterval(from), armed
 	if err := a.put(append(batch, stale...)...); err != nil {

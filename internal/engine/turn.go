@@ -8,29 +8,19 @@ import (
 	"deepseek/internal/session"
 )
 
-// turn runs one turn and returns the kind of its end. An error means that the
-// log failed: then nothing more may be done, not even ending the turn.
-func (a *Agent) turn() (string, error) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	a.mu.Lock()
-	a.cancel = cancel
-	n := a.state.Turns.Turn + 1
-	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		a.cancel = nil
-		a.mu.Unlock()
-	}()
-
+// turn runs turn n and returns the kind of its end, "" where what was owed had
+// been taken back before it began. An error means that the log failed: then
+// nothing more may be done, not even ending the turn.
+func (a *Agent) turn(ctx context.Context, n int) (string, error) {
 	reason, err := a.stepsOf(ctx, n)
-	if err != nil {
+	if err != nil || reason.Kind == "" {
 		return "", err
 	}
 	return reason.Kind, a.append(item{session.TypeTurnEnd, session.TurnEnd{Turn: n, Reason: reason}})
 }
 
 // stepsOf runs the steps of turn n, from turn/start up to but without turn/end.
+// The zero Reason says that there was no turn.
 func (a *Agent) stepsOf(ctx context.Context, n int) (session.Reason, error) {
 	for step := 1; ; step++ {
 		if ctx.Err() != nil && step > 1 {
@@ -49,7 +39,7 @@ func (a *Agent) stepsOf(ctx context.Context, n int) (session.Reason, error) {
 			}
 			return session.Reason{Kind: session.EndMaxSteps}, nil
 		}
-		if err := a.enter(n, step); err != nil {
+		if entered, err := a.enter(n, step); err != nil || !entered {
 			return session.Reason{}, err
 		}
 		a.steps++
@@ -74,12 +64,19 @@ func (a *Agent) steered() bool {
 	return a.state.Inbox.Len(session.NextStep) > 0
 }
 
-// enter claims the input of a step and admits it, in one batch.
-func (a *Agent) enter(turn, step int) error {
+// enter claims the input of a step and admits it, in one batch. A turn without
+// any input is not begun.
+func (a *Agent) enter(turn, step int) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if step == 1 && !a.state.Inbox.Waiting() {
+		return false, nil
+	}
 	var batch []item
 	if step == 1 {
+		if err := a.announce(); err != nil {
+			return false, err
+		}
 		batch = append(batch, item{session.TypeTurnStart, session.TurnStart{Turn: turn}})
 	}
 	splices, msgs := a.state.Inbox.Claim(step == 1)
@@ -90,7 +87,7 @@ func (a *Agent) enter(turn, step int) error {
 	for _, m := range msgs {
 		batch = append(batch, item{session.TypeUserMessage, m})
 	}
-	return a.put(batch...)
+	return true, a.put(batch...)
 }
 
 // step makes one model request and runs the calls it makes. Nil asks for

@@ -5,7 +5,7 @@ package engine
 func (a *Agent) Wake() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.leaving && !a.state.Inbox.Empty() {
+	if !a.leaving && a.state.Inbox.Waiting() {
 		a.wake()
 	}
 }

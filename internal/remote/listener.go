@@ -36,6 +36,14 @@ type Options struct {
 	Log     *slog.Logger // why connections ended; nil = nowhere
 }
 
+// orQuiet logs nowhere where nothing else was asked for.
+func (o Options) orQuiet() Options {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
 // Listen makes a socket in a folder that Dir has returned. Clients that connect
 // wait until Serve is called.
 func Listen(dir string) (*Listener, error) {
@@ -66,9 +74,7 @@ func (l *Listener) Path() string { return l.path }
 // requests in hand. It returns when no client is being served any more, with
 // the error that kept it from accepting, if there was one.
 func (l *Listener) Serve(ctx context.Context, host Host, o Options) error {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o = o.orQuiet()
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()

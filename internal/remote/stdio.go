@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"os"
 	"sync"
 
@@ -44,22 +43,18 @@ type place struct {
 }
 
 // ServeStdio serves a client on two files until the input ends, shutdown, or the
-// end of ctx, whose cause is how the turns in hand are then logged: by the user
-// if interrupted says so, else as disposed. What was read by then is answered.
-// When it returns all sessions are closed and nothing reads or writes the files
-// any more.
+// end of ctx; what was read by then is answered. The turns in hand are cancelled,
+// by the user where ctx ended, else as disposed. When it returns all sessions are
+// closed and nothing reads or writes the files any more.
 //
 // The error says why the client was given up, or what could not be written.
 func ServeStdio(ctx context.Context, in, out *os.File, b Backend, o Options) (err error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
 	files, err := newFileStream(in, out)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, files.release()) }()
-	return serveStdio(ctx, files, b, o, stdioLimits)
+	return serveStdio(ctx, files, b, o.orQuiet(), stdioLimits)
 }
 
 func serveStdio(ctx context.Context, files stream, b Backend, o Options, lim limits) error {

@@ -20,22 +20,27 @@ type subscription struct {
 	seat    *seat
 	cancel  context.CancelFunc
 	unwatch func()
+	ready   chan struct{} // closed when following has begun, or failed
 	done    chan struct{}
 
 	next   int64  // seq of the next event to tell
 	status string // the last that was told
+	begun  bool   // ready is closed
 }
 
-// subscribe begins to tell what happens from a seq on, until unsubscribe. It
-// outlives ctx, which is that of the request which asked for it.
+// subscribe begins to tell what happens from a seq on, until unsubscribe. When it
+// returns following has begun: a status that changes from here on is told behind
+// the events that led to it. It outlives ctx, which is that of the request which
+// asked for it.
 func (s *seat) subscribe(ctx context.Context, from int64) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	sub := &subscription{seat: s, cancel: cancel, done: make(chan struct{}), next: from}
+	sub := &subscription{seat: s, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), next: from}
 	// A wait that opens from here on is told; one that is open already is for
 	// questions/list, so a client that lists after it has read misses none.
 	sub.unwatch = s.host.Watch(sub.question)
 	s.sub = sub
 	go sub.follow(ctx, from)
+	<-sub.ready
 }
 
 // unsubscribe ends the subscription, if there is one, and returns when it has ended.
@@ -51,7 +56,11 @@ func (s *seat) unsubscribe() {
 
 func (sub *subscription) follow(ctx context.Context, from int64) {
 	defer close(sub.done)
-	err := sub.seat.host.Follow(ctx, from, func(n Notice) error { return sub.tell(ctx, n) })
+	defer sub.begin()
+	err := sub.seat.host.Follow(ctx, from, func(n Notice) error {
+		sub.begin() // the present status comes first
+		return sub.tell(ctx, n)
+	})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, errOver) {
 		// A subscriber may rely on there being no gap: end it rather than fall silent.
 		var own *Error
@@ -59,6 +68,13 @@ func (sub *subscription) follow(ctx context.Context, from int64) {
 			own = refuse(CodeFollowFailed, "the events of session %s cannot be followed any more: %v", sub.seat.id, err)
 		}
 		sub.seat.out.endFor(own)
+	}
+}
+
+func (sub *subscription) begin() {
+	if !sub.begun {
+		sub.begun = true
+		close(sub.ready)
 	}
 }
 

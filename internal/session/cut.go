@@ -6,8 +6,7 @@ import "slices"
 type Cut struct {
 	From, To int64   // seqs of the events whose messages are replaced
 	Messages int     // how many those are: the first ones of History.Messages
-	Weight   int64   // estimated tokens of them
-	New      int64   // of them, those that no summary covers yet
+	New      int64   // estimated tokens of them that no summary covers yet
 	Prune    []int64 // seqs of long tool results among them
 	// Instructions says that the instructions in force stand, if anywhere, in
 	// what is replaced.
@@ -74,7 +73,7 @@ func (h *History) beyond(at int) int {
 }
 
 func (h *History) cut(at int) Cut {
-	c := Cut{From: h.entries[0].seq, To: h.entries[0].seq, Messages: at, Weight: h.weight(0, at), Instructions: true}
+	c := Cut{From: h.entries[0].seq, To: h.entries[0].seq, Messages: at}
 	asked := map[string]bool{} // calls whose results are a person's words
 	for i := range h.entries[:at] {
 		e := &h.entries[i]

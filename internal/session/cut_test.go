@@ -232,10 +232,10 @@ func TestInstructionsThatWereSent(t *testing.T) {
 
 func TestInstructionsAloneAskForNoTurn(t *testing.T) {
 	s := tell(t).add(TypeInboxSpliced, InboxSpliced{Target: NextStep, Inserted: []UserMessage{NewUserMessage("i", "x", Source{Kind: SourceAgentInstructions})}})
-	if !s.state().Inbox.Empty() {
+	if s.state().Inbox.Waiting() {
 		t.Error("they ask for a turn")
 	}
-	if s.queue(NextTurn, "a").state().Inbox.Empty() {
+	if !s.queue(NextTurn, "a").state().Inbox.Waiting() {
 		t.Error("a task asks for none")
 	}
 }

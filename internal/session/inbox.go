@@ -98,13 +98,6 @@ func (in *Inbox) Len(target string) int {
 	return 0
 }
 
-// Empty tells whether nothing is queued that asks for a turn. Instructions for
-// agents alone do not: they wait for what they come ahead of.
-func (in *Inbox) Empty() bool {
-	asks := func(m UserMessage) bool { return m.Source.Kind != SourceAgentInstructions }
-	return !slices.ContainsFunc(in.nextStep, asks) && !slices.ContainsFunc(in.nextTurn, asks)
-}
-
 // Reply finds the reply to a question that is queued, or claimed and not yet
 // admitted: as long as there is one, the question takes no other answer.
 func (in *Inbox) Reply(callID string) (m UserMessage, queued, found bool) {

@@ -7,7 +7,7 @@ import "unicode/utf8"
 // upwards, by up to the half, and for Chinese, JSON, numbers and encoded bytes
 // too: a history that is thought shorter than it is would be refused.
 func Tokens(s string) int {
-	sum := 0                       // in hundredths
+	sum := 0                     // in hundredths
 	last, run := uint8(space), 0 // the class of the byte before, and how many of it stand in a row
 	for i := 0; i < len(s); {
 		c := s[i]

@@ -117,13 +117,26 @@ func TestFailuresAreToldWithTheirPlaces(t *testing.T) {
 		// What has thrown begins nothing more.
 		{`(async () => { await tools.echo(); try { await tools.echo() } catch (e) { console.log(e.message) } })(); throw 1`,
 			"uncaught value: 1\nSub-calls made: 1. What they did stands.\nOutput so far:\nthe code has thrown, so it calls no more tools\n"},
-		{`function f() { return f() + 1 } f()`, "InternalError: stack overflow" + strings.Repeat("\n    at f (line 1, column 24)", maxFrames)},
-		{`JSON.parse("[".repeat(1e6) + "x")`, "SyntaxError: stack overflow\n    at <input>:1:4988\n    at <anonymous> (line 1, column 11)"},
 		{`await import("os")`, "ReferenceError: could not load module 'os'"},
 		{`Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)`, "TypeError: cannot block in this thread\n    at <anonymous> (line 1, column 13)"},
 	} {
 		if got := newHost(t).run(c.code); got.Code != CodeError || got.Content != CodeError+": "+c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.code, got.Content, c.want)
+		}
+	}
+}
+
+func TestDeepRecursionIsAnError(t *testing.T) {
+	if raceDetector {
+		t.Skip("takes long under the race detector")
+	}
+	for code, want := range map[string]string{
+		`function f() { return f() + 1 } f()`: "InternalError: stack overflow" + strings.Repeat("\n    at f (line 1, column 24)", maxFrames),
+		`JSON.parse("[".repeat(1e6))`:         "SyntaxError: stack overflow\n    at <input>:1:4988\n    at <anonymous> (line 1, column 11)",
+		`function g() { [1].map(g) } g()`:     "InternalError: stack overflow" + strings.Repeat("\n    at g (line 1, column 23)", maxFrames),
+	} {
+		if got := newHost(t).run(code); got.Code != CodeError || got.Content != CodeError+": "+want {
+			t.Errorf("%s\n got %q\nwant %q", code, got.Content, want)
 		}
 	}
 }

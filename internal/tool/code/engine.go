@@ -46,6 +46,9 @@ func (r *runner) load() error {
 	if err != nil {
 		r.untrack()
 		r.engine.Store(nil)
+		if r.ctx.Err() != nil {
+			return errors.Join(errStopped, vm.Close())
+		}
 		return errors.Join(fmt.Errorf("the JavaScript engine could not be prepared: %w", err), vm.Close())
 	}
 	return nil

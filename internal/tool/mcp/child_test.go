@@ -62,7 +62,7 @@ func behave(how string) {
 	case "stubborn": // stays when its input ends and when it is asked to go
 		signal.Ignore(syscall.SIGTERM)
 		defer time.Sleep(time.Hour) // the test ends it
-		child := exec.Command("sh", "-c", "trap '' TERM; sleep 300 & sleep 300; wait")
+		child := exec.CommandContext(context.Background(), "sh", "-c", "trap '' TERM; sleep 300 & sleep 300; wait")
 		child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		_ = child.Start()
 	case "web":
@@ -81,7 +81,7 @@ func behave(how string) {
 
 // serveWeb offers the server over HTTP to who has the token, and prints its address.
 func serveWeb() {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -137,11 +137,17 @@ func testServer() *sdk.Server {
 		return nil, ctx.Err()
 	})
 	plain("endless", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return text(strings.Repeat("x", maxLine)), nil
+		return text(strings.Repeat("x", testLimit)), nil
 	})
 	plain("prints", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		for range maxLine >> 10 {
+		for range testLimit >> 10 {
 			fmt.Println(strings.Repeat("p", 1100))
+		}
+		return text("done"), nil
+	})
+	plain("chatters", func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		for range testLimit >> 10 {
+			fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`+"\n", strings.Repeat("p", 1100))
 		}
 		return text("done"), nil
 	})

@@ -32,7 +32,6 @@ type Env struct {
 	Servers []config.Server // in the order of their names
 	Cwd     string          // where programs are started, unless a server says otherwise
 	Home    string          // the user's home, for "~/" in a server's cwd
-	Policy  Policy
 	// Serve starts a program in a session of its own, with an environment that
 	// holds cmd.Env and no key, and ends it at last if nobody else has.
 	Serve   func(cmd *exec.Cmd) (Service, error)
@@ -44,6 +43,10 @@ type Env struct {
 	Stderr func(server, line string)
 }
 
+// maxMessage bounds one message of a server, and all that a program sends
+// between two answers.
+const maxMessage = 8 << 20 // bytes
+
 // The times that servers have.
 const (
 	startTime  = 10 * time.Second // to come up and list their tools
@@ -53,11 +56,14 @@ const (
 )
 
 // Family owns the connections to all servers of a session. Start is called once,
-// and before Close. mu owns closed; each server owns its connection.
+// and before Close and Tools. mu owns closed; each server owns its connection.
 type Family struct {
 	env     Env
 	servers []*server
+	offered []offered
+	up      time.Duration // startTime and callTime
 	call    time.Duration
+	max     int // maxMessage
 
 	mu     sync.Mutex
 	closed bool
@@ -65,18 +71,18 @@ type Family struct {
 
 // New makes a family. Nothing is started yet.
 func New(env Env) *Family {
-	f := &Family{env: env, call: callTime}
+	f := &Family{env: env, up: startTime, call: callTime, max: maxMessage}
 	for _, conf := range env.Servers {
 		f.servers = append(f.servers, &server{family: f, conf: conf, name: conf.Name, connecting: make(chan struct{}, 1)})
 	}
 	return f
 }
 
-// Start brings all servers up at the same time and returns their tools, in an
-// order that depends on names alone. A server that does not come up in time is
-// noted and has no tools. The error is that of ctx.
-func (f *Family) Start(ctx context.Context) ([]tool.Tool, error) {
-	bounded, cancel := context.WithTimeout(ctx, startTime)
+// Start brings all servers up at the same time and asks for their tools. A
+// server that does not come up in time is noted and has none. The error is that
+// of ctx.
+func (f *Family) Start(ctx context.Context) error {
+	bounded, cancel := context.WithTimeout(ctx, f.up)
 	defer cancel()
 	lists := make([][]offer, len(f.servers))
 	var work sync.WaitGroup
@@ -90,9 +96,20 @@ func (f *Family) Start(ctx context.Context) ([]tool.Tool, error) {
 	}
 	work.Wait()
 	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return f.tools(lists), nil
+	f.offered = f.choose(lists)
+	return nil
+}
+
+// Tools are the tools of all servers, in an order that depends on names alone,
+// for an agent that the policy is for. It may be called once Start has returned.
+func (f *Family) Tools(policy Policy) []tool.Tool {
+	tools := make([]tool.Tool, len(f.offered))
+	for i, o := range f.offered {
+		tools[i] = &remote{server: o.server, policy: policy, name: o.name, spec: o.spec}
+	}
+	return tools
 }
 
 // words are an error on one bounded line without the key.

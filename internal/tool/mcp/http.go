@@ -19,6 +19,7 @@ type web struct {
 	ctx       context.Context // ends all requests
 	cancel    context.CancelFunc
 	headers   map[string]string
+	max       int // bytes of an answer
 
 	mu  sync.Mutex
 	bad error // what the server did wrong
@@ -26,7 +27,7 @@ type web struct {
 
 // overHTTP prepares the server's address; nothing is sent yet.
 func (s *server) overHTTP() (link, sdk.Transport) {
-	w := &web{headers: s.conf.Headers}
+	w := &web{headers: s.conf.Headers, max: s.family.max}
 	w.transport = http.DefaultTransport.(*http.Transport).Clone()
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	client := &http.Client{Transport: w, CheckRedirect: func(to *http.Request, via []*http.Request) error {
@@ -37,7 +38,7 @@ func (s *server) overHTTP() (link, sdk.Transport) {
 		return nil
 	}}
 	return w, &sdk.StreamableClientTransport{
-		Endpoint: s.conf.URL, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: maxLine,
+		Endpoint: s.conf.URL, HTTPClient: client, MaxRetries: -1, DisableStandaloneSSE: true, MaxEventSize: w.max,
 	}
 }
 
@@ -58,7 +59,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	if res.StatusCode == http.StatusUnauthorized || res.StatusCode == http.StatusForbidden {
 		w.fail(fmt.Errorf("it answers %s; give what it wants under headers in mcp_servers", res.Status))
 	}
-	res.Body = &limited{ReadCloser: res.Body, left: maxLine, web: w, done: done}
+	res.Body = &limited{ReadCloser: res.Body, left: w.max, web: w, done: done}
 	return res, nil
 }
 
@@ -72,7 +73,7 @@ type limited struct {
 
 func (l *limited) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		err := fmt.Errorf("it sent an answer of more than %d MB", maxLine>>20)
+		err := fmt.Errorf("it sent an answer of more than %d MB", l.web.max>>20)
 		l.web.fail(err)
 		return 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"os/exec"
@@ -22,7 +23,10 @@ import (
 	"deepseek/internal/tool/shell"
 )
 
-const testKey = "sk-test-secret-key"
+const (
+	testKey   = "sk-test-secret-key"
+	testLimit = 1 << 20
+)
 
 // rig is a family over real processes.
 type rig struct {
@@ -32,10 +36,9 @@ type rig struct {
 	policy *fakePolicy
 	tools  []tool.Tool
 
-	mu     sync.Mutex
-	notes  []string
-	stderr []string
-	heard  chan string
+	mu    sync.Mutex
+	notes []string
+	heard chan string
 }
 
 type fakePolicy struct {
@@ -52,8 +55,17 @@ func (p *fakePolicy) Server(_ context.Context, r permission.Request, trusted boo
 	return p.err
 }
 
+// self is this test binary.
+var self = func() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}()
+
 func local(how string) config.Server {
-	return config.Server{Command: os.Args[0], Args: []string{how}, Env: map[string]string{"MCP_TEST_SERVER": "1"}}
+	return config.Server{Command: self, Args: []string{how}, Env: map[string]string{"MCP_TEST_SERVER": "1"}}
 }
 
 func newRig(t *testing.T, servers map[string]config.Server) *rig {
@@ -62,7 +74,7 @@ func newRig(t *testing.T, servers map[string]config.Server) *rig {
 	r := &rig{t: t, policy: &fakePolicy{}, heard: make(chan string, 1000)}
 	r.shell = shell.New(shell.Env{Cwd: t.TempDir(), Environ: append(os.Environ(), "DEEPSEEK_API_KEY="+testKey, "GORACE=atexit_sleep_ms=1"), Redact: redact.New(testKey)})
 	r.Family = New(Env{
-		Servers: named(servers), Cwd: t.TempDir(), Policy: r.policy, Key: redact.New(testKey), Version: "test",
+		Servers: named(servers), Cwd: t.TempDir(), Key: redact.New(testKey), Version: "test",
 		Serve: func(cmd *exec.Cmd) (Service, error) { return r.shell.Serve(cmd) },
 		Note: func(l string) {
 			r.mu.Lock()
@@ -71,6 +83,7 @@ func newRig(t *testing.T, servers map[string]config.Server) *rig {
 		},
 		Stderr: func(server, l string) { r.heard <- server + ": " + l },
 	})
+	r.max = testLimit
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 		defer cancel()
@@ -104,12 +117,12 @@ func named(servers map[string]config.Server) []config.Server {
 func (r *rig) start() *rig {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
-	tools, err := r.Start(ctx)
+	err := r.Start(ctx)
 	cancel() // the connections outlive it
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.tools = tools
+	r.tools = r.Tools(r.policy)
 	return r
 }
 
@@ -144,7 +157,7 @@ func TestToolsAreOfferedAndCalled(t *testing.T) {
 		t.Error(r.noted())
 	}
 	names := r.names()
-	if len(names) != 22 || names[0] != "mcp__a__dies" || !slices.IsSorted(names) {
+	if len(names) != 24 || names[0] != "mcp__a__chatters" || !slices.IsSorted(names) {
 		t.Fatal(names)
 	}
 	i := slices.Index(names, "mcp__b__echo")
@@ -205,9 +218,10 @@ func TestServersThatDoNotComeUpAreNoted(t *testing.T) {
 		want string
 	}{
 		{"exits", local("exits"), "the MCP server x is left out: it ended: exit status 3 (no such database: [key])"},
-		{"babbles", local("babbles"), "it prints other things than messages, more than 8 MB"},
+		{"babbles", local("babbles"), "it sent more than 1 MB without an answer"},
 		{"missing", config.Server{Command: "no-such-mcp-server"}, `its command "no-such-mcp-server" is not found`},
-		{"no folder", config.Server{Command: "/bin/true", Cwd: "/nonexistent"}, "could not be started"},
+		{"in the workspace", config.Server{Command: "./server"}, `its command "./server" is neither a name nor a whole path`},
+		{"no folder", config.Server{Command: "/bin/true", Cwd: "/dev/null/none"}, "could not be started"},
 		{"nobody listens", config.Server{URL: "http://127.0.0.1:1/mcp"}, "connection refused"},
 	} {
 		t.Run(c.how, func(t *testing.T) {
@@ -215,7 +229,7 @@ func TestServersThatDoNotComeUpAreNoted(t *testing.T) {
 			if got := r.noted(); !strings.Contains(got, c.want) || strings.Contains(got, "\n") {
 				t.Error(got)
 			}
-			if len(r.tools) != 11 {
+			if len(r.tools) != 12 {
 				t.Error(r.names())
 			}
 		})
@@ -224,12 +238,20 @@ func TestServersThatDoNotComeUpAreNoted(t *testing.T) {
 
 func TestAServerThatHangsIsLeftOutInTime(t *testing.T) {
 	r := newRig(t, map[string]config.Server{"x": local("hangs")})
+	r.up = 300 * time.Millisecond
+	r.start()
+	if got := r.noted(); got != "the MCP server x is left out: it did not come up in 300ms" || len(r.tools) != 0 {
+		t.Error(got, r.names())
+	}
+}
+
+func TestCancelOfTheStart(t *testing.T) {
+	r := newRig(t, map[string]config.Server{"x": local("hangs"), "y": local("normal")})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	time.AfterFunc(200*time.Millisecond, func() { cancel(context.Canceled) })
-	begun := time.Now()
-	if _, err := r.Start(ctx); err == nil || time.Since(begun) > 5*time.Second {
-		t.Fatal(err, time.Since(begun))
+	stop := errors.New("stop")
+	time.AfterFunc(200*time.Millisecond, func() { cancel(stop) })
+	if err := r.Start(ctx); !errors.Is(err, stop) || r.noted() != "" {
+		t.Error(err, r.noted())
 	}
 }
 
@@ -248,7 +270,7 @@ func TestAServerThatDiedIsStartedAnew(t *testing.T) {
 
 func TestEndlessOutputIsBounded(t *testing.T) {
 	r := newRig(t, map[string]config.Server{"x": local("normal")}).start()
-	for name, want := range map[string]string{"mcp__x__endless": "a line of more than 8 MB", "mcp__x__prints": "more than 8 MB of them"} {
+	for name, want := range map[string]string{"mcp__x__endless": "a line of more than 1 MB", "mcp__x__prints": "more than 1 MB without an answer", "mcp__x__chatters": "more than 1 MB without an answer"} {
 		if got := r.run(t.Context(), name, `{}`); got.Code != CodeBroken || !strings.Contains(got.Content, want) {
 			t.Fatal(name, got.Code, got.Content[:min(len(got.Content), 200)])
 		}
@@ -291,11 +313,11 @@ func (r *rig) hear(want string) {
 
 func TestTimeoutIsAnErrorOfTheCallAlone(t *testing.T) {
 	r := newRig(t, map[string]config.Server{"x": local("normal")}).start()
-	r.Family.call = 100 * time.Millisecond
+	r.call = 100 * time.Millisecond
 	if got := r.run(t.Context(), "mcp__x__waits", `{}`); got.Code != CodeTimeout {
 		t.Fatal(got)
 	}
-	r.Family.call = callTime
+	r.call = callTime
 	if got := r.run(t.Context(), "mcp__x__echo", `{"text":"on"}`); got.Content != "you said on" {
 		t.Fatal(got)
 	}
@@ -376,7 +398,7 @@ func TestOverHTTP(t *testing.T) {
 	if got := r.run(t.Context(), "mcp__ok__echo", `{"text":"web"}`); got.Content != "you said web" {
 		t.Fatal(got)
 	}
-	if got := r.run(t.Context(), "mcp__ok__endless", `{}`); got.Code != CodeBroken || !strings.Contains(got.Content, "more than 8 MB") {
+	if got := r.run(t.Context(), "mcp__ok__endless", `{}`); got.Code != CodeBroken || !strings.Contains(got.Content, "more than 1 MB") {
 		t.Fatal(got.Code, got.Content[:min(200, len(got.Content))])
 	}
 	if got := r.run(t.Context(), "mcp__ok__echo", `{"text":"again"}`); got.Content != "you said again" {

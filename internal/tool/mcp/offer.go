@@ -32,15 +32,22 @@ type offer struct {
 	schema      any
 }
 
-// tools makes the tools of all offers. What cannot be offered is noted.
-func (f *Family) tools(lists [][]offer) []tool.Tool {
+// offered is a tool as the model sees it.
+type offered struct {
+	server *server
+	name   string // the server's
+	spec   session.ToolSpec
+}
+
+// choose decides which offers become tools, and how. What does not is noted.
+func (f *Family) choose(lists [][]offer) []offered {
 	var all []offer
 	for _, list := range lists {
 		slices.SortStableFunc(list, func(a, b offer) int { return cmp.Compare(a.name, b.name) })
 		all = append(all, slices.CompactFunc(list, func(a, b offer) bool { return a.name == b.name })...)
 	}
 	taken := map[string]bool{}
-	var tools []tool.Tool
+	var tools []offered
 	over, total := map[string]int{}, 0
 	for _, o := range all {
 		schema, err := parameters(o.schema)
@@ -62,9 +69,7 @@ func (f *Family) tools(lists [][]offer) []tool.Tool {
 		}
 		taken[name] = true
 		total += len(text) + len(schema)
-		tools = append(tools, &remote{server: o.server, name: o.name, spec: session.ToolSpec{
-			Name: name, Description: text, Parameters: schema,
-		}})
+		tools = append(tools, offered{server: o.server, name: o.name, spec: session.ToolSpec{Name: name, Description: text, Parameters: schema}})
 	}
 	for _, s := range f.servers {
 		if n := over[s.name]; n > 0 {

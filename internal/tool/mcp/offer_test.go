@@ -14,8 +14,8 @@ import (
 	"deepseek/internal/tool"
 )
 
-// offered is what a family makes of lists of tools, by server.
-func offered(t *testing.T, lists map[string][]offer) (tools []tool.Tool, notes string) {
+// offering is what a family makes of lists of tools, by server.
+func offering(t *testing.T, lists map[string][]offer) (tools []tool.Tool, notes string) {
 	t.Helper()
 	conf := map[string]config.Server{}
 	for name := range lists {
@@ -29,12 +29,13 @@ func offered(t *testing.T, lists map[string][]offer) (tools []tool.Tool, notes s
 			all[i] = append(all[i], o)
 		}
 	}
-	return f.tools(all), notes
+	f.offered = f.choose(all)
+	return f.Tools(nil), notes
 }
 
 func TestNamesFitTheModelAndDiffer(t *testing.T) {
 	long := strings.Repeat("a_long_name", 10)
-	tools, notes := offered(t, map[string][]offer{
+	tools, notes := offering(t, map[string][]offer{
 		"s": {{name: "a.b"}, {name: "a_b"}, {name: "a/b"}, {name: "a_b"}, {name: long + "1"}, {name: long + "2"}, {name: ""}, {name: "größe"}, {name: "ok"}},
 		"x": {{name: "ok"}},
 	})
@@ -62,8 +63,8 @@ func TestOrderAndSchemasDependOnContentAlone(t *testing.T) {
 	}
 	a := []offer{{name: "b", schema: schema(`{"type":"object","properties":{"z":{"type":"string"},"a":{"description":"<x>"}},"$schema":"http://x"}`)}, {name: "a"}}
 	b := []offer{{name: "a"}, {name: "b", schema: schema(`{"properties":{"a":{"description":"<x>"},"z":{"type":"string"}},"type":"object"}`)}}
-	one, _ := offered(t, map[string][]offer{"s": a})
-	two, _ := offered(t, map[string][]offer{"s": b})
+	one, _ := offering(t, map[string][]offer{"s": a})
+	two, _ := offering(t, map[string][]offer{"s": b})
 	x, err := json.Marshal([]any{one[0].Spec(), one[1].Spec()})
 	if err != nil {
 		t.Fatal(err)
@@ -82,13 +83,15 @@ func TestWhatServersAddToARequestIsBounded(t *testing.T) {
 	for i := range many {
 		many[i] = offer{name: fmt.Sprintf("t%03d", i)}
 	}
-	tools, notes := offered(t, map[string][]offer{"s": many})
+	tools, notes := offering(t, map[string][]offer{"s": many})
 	if len(tools) != maxTools || !strings.Contains(notes, "50 tools of the MCP server s are left out") {
 		t.Error(len(tools), notes)
 	}
 	big := map[string]any{"type": "object", "description": strings.Repeat("x", maxSchema)}
-	tools, notes = offered(t, map[string][]offer{"s": {
-		{name: "big", schema: big}, {name: "array", schema: []any{}}, {name: "string", schema: map[string]any{"type": "string"}},
+	tools, notes = offering(t, map[string][]offer{"s": {
+		{name: "big", schema: big},
+		{name: "array", schema: []any{}},
+		{name: "string", schema: map[string]any{"type": "string"}},
 		{name: "talks", description: "key " + testKey + "\x00" + strings.Repeat("ü", maxDescription)},
 	}})
 	if len(tools) != 1 || strings.Count(notes, "\n") != 3 {
@@ -101,7 +104,7 @@ func TestWhatServersAddToARequestIsBounded(t *testing.T) {
 	for i := range many[:20] {
 		many[i].schema = half
 	}
-	if tools, notes = offered(t, map[string][]offer{"s": many[:20]}); len(tools) != 8 || !strings.Contains(notes, "12 tools") {
+	if tools, notes = offering(t, map[string][]offer{"s": many[:20]}); len(tools) != 8 || !strings.Contains(notes, "12 tools") {
 		t.Error(len(tools), notes)
 	}
 }
@@ -127,7 +130,7 @@ func TestSieve(t *testing.T) {
 			_, _ = io.WriteString(w, in)
 			_ = w.Close()
 		}()
-		s := newSieve(r)
+		s := newSieve(r, testLimit)
 		got, err := io.ReadAll(s)
 		if string(got) != want || err != nil || s.fault() != nil {
 			t.Errorf("%q: %q %v", in, got, err)

@@ -27,6 +27,7 @@ const (
 // remote is a tool of a server. It is immutable.
 type remote struct {
 	server *server
+	policy Policy
 	name   string // the server's
 	spec   session.ToolSpec
 }
@@ -39,8 +40,7 @@ func (r *remote) Traits() tool.Traits { return tool.Traits{} }
 
 // Run asks for approval where it must, and calls the server.
 func (r *remote) Run(ctx context.Context, call tool.Call) tool.Result {
-	f := r.server.family
-	err := f.env.Policy.Server(ctx, permission.Request{
+	err := r.policy.Server(ctx, permission.Request{
 		Tool: r.spec.Name, CallID: call.ID,
 		Title:  fmt.Sprintf("call %s of the MCP server %s", line(r.name, maxName), r.server.name),
 		Detail: laidOut(call.Arguments),

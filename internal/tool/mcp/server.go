@@ -115,10 +115,11 @@ func (s *server) connect(ctx context.Context) (*conn, error) {
 	defer stop()
 	session, err := client.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: legacyProtocol})
 	if err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("it did not come up in %v", startTime)
+		if ctx.Err() == nil {
+			err = l.why(err)
+		} else {
+			err = fmt.Errorf("it did not come up in %v", s.family.up)
 		}
-		err = l.why(err)
 		return nil, errors.Join(err, l.sever(0))
 	}
 	c := &conn{session: session, link: l, done: make(chan struct{})}
@@ -137,10 +138,12 @@ func (s *server) start(ctx context.Context) ([]offer, error) {
 	}
 	offers, err := s.list(ctx, c)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("it did not list its tools in %v", startTime)
+		if ctx.Err() == nil {
+			err = c.link.why(err)
+		} else {
+			err = fmt.Errorf("it did not list its tools in %v", s.family.up)
 		}
-		return nil, errors.Join(c.link.why(err), s.close(context.WithoutCancel(ctx)))
+		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
 	}
 	return offers, nil
 }
@@ -170,7 +173,7 @@ func (s *server) list(ctx context.Context, c *conn) ([]offer, error) {
 func (s *server) call(ctx context.Context, name string, args json.RawMessage) tool.Result {
 	bounded, cancel := context.WithTimeout(ctx, s.family.call)
 	defer cancel()
-	up, stop := context.WithTimeout(bounded, startTime)
+	up, stop := context.WithTimeout(bounded, s.family.up)
 	c, err := s.connected(up)
 	stop()
 	switch {

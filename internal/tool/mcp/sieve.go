@@ -11,23 +11,25 @@ import (
 	"sync"
 )
 
-// maxLine bounds one message of a program, and what it prints between two.
-const maxLine = 8 << 20
-
 // sieve reads a program's output and lets through whole lines that are
-// messages. Everything else that a program prints there is dropped, up to a
-// bound. It is for one reader; mu owns bad, Close may be called by anybody.
+// messages. What else a program prints there is dropped. A program that goes on
+// and on without an answer fails. It is for one reader; mu owns bad, Close may be
+// called by anybody.
 type sieve struct {
 	file *os.File
 	buf  *bufio.Reader
 	line []byte // passed on in part
 	rest []byte // of line
+	idle int    // bytes since the last answer
+	max  int    // of a line, and of idle
 
 	mu  sync.Mutex
 	bad error
 }
 
-func newSieve(f *os.File) *sieve { return &sieve{file: f, buf: bufio.NewReaderSize(f, 64<<10)} }
+func newSieve(f *os.File, limit int) *sieve {
+	return &sieve{file: f, buf: bufio.NewReaderSize(f, 64<<10), max: limit}
+}
 
 // Read returns parts of messages, each with its newline.
 func (s *sieve) Read(p []byte) (int, error) {
@@ -43,14 +45,13 @@ func (s *sieve) Read(p []byte) (int, error) {
 
 // next finds the next message.
 func (s *sieve) next() error {
-	noise := 0
 	for {
 		s.line = s.line[:0]
 		for {
 			part, err := s.buf.ReadSlice('\n')
 			s.line = append(s.line, part...)
-			if len(s.line) > maxLine {
-				return s.fail(fmt.Errorf("it sent a line of more than %d MB", maxLine>>20))
+			if len(s.line) > s.max {
+				return s.fail(fmt.Errorf("it sent a line of more than %d MB", s.max>>20))
 			}
 			if err == nil {
 				break
@@ -58,32 +59,39 @@ func (s *sieve) next() error {
 			if errors.Is(err, bufio.ErrBufferFull) {
 				continue
 			}
-			if errors.Is(err, io.EOF) && isMessage(s.line) {
+			if errors.Is(err, io.EOF) && len(s.line) > 0 {
 				s.line = append(s.line, '\n')
 				break
 			}
 			return err
 		}
-		if isMessage(s.line) {
+		message, answer := classify(s.line)
+		switch s.idle += len(s.line); {
+		case answer:
+			s.idle = 0
+		case s.idle > s.max:
+			return s.fail(fmt.Errorf("it sent more than %d MB without an answer among it", s.max>>20))
+		}
+		if message {
 			s.rest = s.line
 			return nil
-		}
-		if noise += len(s.line); noise > maxLine {
-			return s.fail(fmt.Errorf("it prints other things than messages, more than %d MB of them", maxLine>>20))
 		}
 	}
 }
 
-// isMessage tells whether the line is one JSON-RPC message.
-func isMessage(line []byte) bool {
+// classify tells whether the line is one JSON-RPC message, and whether that is an answer.
+func classify(line []byte) (message, answer bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' {
-		return false
+		return false, false
 	}
 	var m struct {
-		Version string `json:"jsonrpc"`
+		Version string          `json:"jsonrpc"`
+		Result  json.RawMessage `json:"result"`
+		Error   json.RawMessage `json:"error"`
 	}
-	return json.Unmarshal(line, &m) == nil && m.Version == "2.0"
+	message = json.Unmarshal(line, &m) == nil && m.Version == "2.0"
+	return message, message && (m.Result != nil || m.Error != nil)
 }
 
 func (s *sieve) fail(err error) error {

@@ -29,26 +29,41 @@ type pipes struct {
 	left error // processes that could not be ended
 }
 
-// overPipes starts the server's program.
-func (s *server) overPipes() (link, sdk.Transport, error) {
-	path, err := exec.LookPath(s.conf.Command)
-	if err != nil {
-		return nil, nil, fmt.Errorf("its command %q is not found; give its whole path, or install it", s.conf.Command)
+// program finds the server's program and the folder it is started in. Neither is
+// the workspace unless the configuration says so: programs look around where they
+// start, and what lies there may be somebody else's.
+func (s *server) program() (path, dir string, err error) {
+	home := s.family.env.Home
+	path, dir = underHome(s.conf.Command, home), home
+	if strings.Contains(path, "/") && !filepath.IsAbs(path) {
+		return "", "", fmt.Errorf("its command %q is neither a name nor a whole path", s.conf.Command)
 	}
-	dir := s.family.env.Cwd
-	if s.conf.Cwd != "" {
-		dir = s.conf.Cwd
-		if rest, ok := strings.CutPrefix(dir, "~/"); ok && s.family.env.Home != "" {
-			dir = filepath.Join(s.family.env.Home, rest)
-		}
-		if !filepath.IsAbs(dir) {
+	if path, err = exec.LookPath(path); err != nil {
+		return "", "", fmt.Errorf("its command %q is not found; give its whole path, or install it", s.conf.Command)
+	}
+	switch {
+	case s.conf.Cwd != "":
+		if dir = underHome(s.conf.Cwd, home); !filepath.IsAbs(dir) {
 			dir = filepath.Join(s.family.env.Cwd, dir)
 		}
+	case dir == "":
+		dir = "/"
 	}
-	if !filepath.IsAbs(path) {
-		if path, err = filepath.Abs(path); err != nil {
-			return nil, nil, err
-		}
+	return path, dir, nil
+}
+
+func underHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// overPipes starts the server's program.
+func (s *server) overPipes() (link, sdk.Transport, error) {
+	path, dir, err := s.program()
+	if err != nil {
+		return nil, nil, err
 	}
 	cmd := &exec.Cmd{Path: path, Args: append([]string{s.conf.Command}, s.conf.Args...), Dir: dir}
 	for name, value := range s.conf.Env {
@@ -74,7 +89,7 @@ func (s *server) overPipes() (link, sdk.Transport, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("it could not be started: %w", err), closeAll())
 	}
-	p := &pipes{service: service, in: ends[1], out: newSieve(ends[2]), errs: ends[4], last: &lastLine{}, drained: make(chan struct{})}
+	p := &pipes{service: service, in: ends[1], out: newSieve(ends[2], s.family.max), errs: ends[4], last: &lastLine{}, drained: make(chan struct{})}
 	go func() { // ends with the program and its children, or with sever
 		defer close(p.drained)
 		s.family.stderr(s.name, p.errs, p.last)
@@ -82,7 +97,7 @@ func (s *server) overPipes() (link, sdk.Transport, error) {
 	if err := errors.Join(ends[0].Close(), ends[3].Close(), ends[5].Close()); err != nil {
 		return nil, nil, errors.Join(err, p.sever(0))
 	}
-	return p, &sdk.IOTransport{Reader: p.out, Writer: bounded{p.in}, MaxLineLength: maxLine + 1<<10}, nil
+	return p, &sdk.IOTransport{Reader: p.out, Writer: bounded{p.in}, MaxLineLength: s.family.max + 1<<10}, nil
 }
 
 // bounded is the program's input with an end to every write.

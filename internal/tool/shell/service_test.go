@@ -22,7 +22,7 @@ func TestServiceIsEndedWithAllItStarted(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer out.Close() //nolint:errcheck // a test's
-			cmd := exec.Command("/bin/bash", "-c", `trap '' TERM; env; (setsid sleep 300 &) ; sleep 300 & echo $! > pids; pgrep -f 'sleep 30[0]' >> pids; echo ready; wait`)
+			cmd := exec.CommandContext(t.Context(), "/bin/bash", "-c", `trap '' TERM; env; (setsid sleep 300 &) ; sleep 300 & echo $! > pids; pgrep -f 'sleep 30[0]' >> pids; echo ready; wait`)
 			cmd.Dir, cmd.Env, cmd.Stdout = dir, []string{"MINE=1"}, out
 			s, err := r.Serve(cmd)
 			if err != nil {
@@ -66,7 +66,7 @@ func TestNoServiceAfterClose(t *testing.T) {
 	if err := r.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Serve(exec.Command("/bin/true")); err == nil {
+	if _, err := r.Serve(exec.CommandContext(t.Context(), "/bin/true")); err == nil {
 		t.Error("it was started")
 	}
 }

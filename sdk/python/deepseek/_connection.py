@@ -55,6 +55,8 @@ class Connection:
         self._mu = threading.Lock()
         self._pending: dict[int, tuple["Future[Any]", Optional[Callable[[Any], None]]]] = {}
         self._over: Optional[DeepseekError] = None
+        #: what requests fail with once the client was closed; set before the server is asked to end
+        self.closed: Optional[DeepseekError] = None
         self._reason = ""  # the last thing the server said about the connection itself
         self._stderr = b""
         self._out: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
@@ -177,7 +179,7 @@ class Connection:
                 why = f"the server ended with status {code}" if code >= 0 else f"the server was ended by signal {-code}"
             if stderr:
                 why += f"\n{stderr}"
-            self._over = ServerDied(why, code, stderr)
+            self._over = self.closed or ServerDied(why, code, stderr)
             pending, self._pending = self._pending, {}
             over = self._over
         for f, _ in pending.values():

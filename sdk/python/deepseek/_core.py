@@ -222,6 +222,7 @@ class Core:
         with self._mu:
             if self._over is None:
                 self._over = ClientClosed("the client was closed")
+            self._connection.closed = self._over
         c = self._connection
         stopped = self.request("shutdown", {})
         c.close_input()

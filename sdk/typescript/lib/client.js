@@ -154,6 +154,7 @@ export class Client {
   async end() {
     this.over ??= new ClientClosed("the client was closed");
     const c = this.connection;
+    c.closed = this.over;
     c.request("shutdown", {}).catch(() => {}); // whether it ends is what counts
     c.closeInput();
     if (await c.wait(15_000)) return;

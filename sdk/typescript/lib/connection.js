@@ -34,6 +34,8 @@ export class Connection {
     this.pending = new Map();
     /** @type {Error | undefined} */
     this.over = undefined;
+    /** @type {Error | undefined} */
+    this.closed = undefined; // what requests fail with once the client was closed
     this.reason = ""; // the last thing the server said about the connection itself
     this.stderr = "";
     /** @type {Buffer[]} */
@@ -141,6 +143,7 @@ export class Connection {
   /** @param {Error} why */
   finish(why) {
     if (this.over) return;
+    why = this.closed ?? why;
     this.over = why;
     const pending = [...this.pending.values()];
     this.pending.clear();

@@ -1,0 +1,364 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sdk "github.com/coder/acp-go-sdk"
+
+	"deepseek/internal/question"
+	"deepseek/internal/remote"
+	"deepseek/internal/session"
+)
+
+// see is told of every wait that opens or ends, and claims at once what the
+// client can show. It does not block.
+func (p *place) see(ev question.Event) {
+	if ev.Type != question.Opened {
+		return
+	}
+	durable := p.session.Durable()
+	var claim remote.Claim
+	if showable(ev.Card) {
+		var ok bool
+		if claim, ok = p.session.Attach(ev.Card.CallID); !ok {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.leaving {
+		if claim != nil {
+			claim.Detach()
+		}
+		return
+	}
+	c := &card{place: p, Card: ev.Card, claim: claim, cancels: p.cancels}
+	p.cards.Go(func() {
+		if claim == nil {
+			c.leave(durable)
+			return
+		}
+		defer claim.Detach()
+		c.ask(durable)
+	})
+}
+
+// showable tells whether a choice among buttons can answer every question.
+func showable(c question.Card) bool {
+	for _, q := range c.Questions {
+		if q.MultiSelect || len(q.Options) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// card is one wait that the client's person is asked about. It is its goroutine's.
+type card struct {
+	question.Card
+	place   *place
+	claim   remote.Claim // nil: the client cannot show it
+	cancels int          // of the place, when it was opened
+
+	answers []session.Answer // so far
+}
+
+// asked is a request that is at the client.
+type asked struct {
+	question session.Question
+	choices  []choice
+	id       <-chan json.RawMessage // of the request, once it went out
+	reply    chan reply
+}
+
+type reply struct {
+	outcome sdk.RequestPermissionOutcome
+	err     error
+}
+
+// leave leaves a question to a shell.
+func (c *card) leave(durable int64) {
+	if c.place.await(c.place.server.ctx, func() bool { return c.place.told >= durable }) != nil {
+		return
+	}
+	c.say(c.words() + "\n" + c.command("Answer it in a terminal:"))
+}
+
+// ask puts the questions to the person, one after the other, and settles the wait.
+func (c *card) ask(durable int64) {
+	ctx, cancel := context.WithCancel(c.place.server.ctx)
+	defer cancel()
+	ended := make(chan question.Ended, 1)
+	go func() { // ends with the claim
+		e, ok := <-c.claim.Ended()
+		if ok {
+			ended <- e
+		}
+		cancel()
+	}()
+	expired := make(chan struct{})
+	if left := c.claim.Remaining(); left >= 0 {
+		stop := c.place.server.o.Clock.AfterFunc(left, func() { close(expired) })
+		defer stop()
+	}
+	// The client is to know the call before it is asked about it.
+	if c.place.await(ctx, func() bool { return c.place.told >= durable }) != nil {
+		return
+	}
+	for i, q := range c.Questions {
+		a := c.request(i, q)
+		select {
+		case r := <-a.reply:
+			if !c.take(a, r) {
+				c.refused(r)
+				return
+			}
+		case <-expired:
+			c.reject(question.CodeTimedOut)
+			c.pending()
+			c.place.server.later(c, a)
+			return
+		case <-ctx.Done():
+			select {
+			case e := <-ended:
+				if e.Outcome == question.Pending {
+					c.pending()
+				}
+			default:
+			}
+			c.place.server.later(c, a)
+			return
+		}
+	}
+	c.respond(ctx)
+}
+
+// request sends one question to the client.
+func (c *card) request(i int, q session.Question) *asked {
+	s := c.place.server
+	mark, id := s.wire.ask()
+	a := &asked{question: q, choices: choicesOf(c.Card, q), id: id, reply: make(chan reply, 1)}
+	req := sdk.RequestPermissionRequest{
+		Meta: map[string]any{askMeta: mark}, SessionId: c.place.id, ToolCall: c.toolCall(i, q),
+	}
+	for _, ch := range a.choices {
+		req.Options = append(req.Options, ch.option)
+	}
+	s.work.Go(func() { // ends with the answer or the connection
+		res, err := sdk.SendRequest[sdk.RequestPermissionResponse](s.conn, s.ctx, sdk.ClientMethodSessionRequestPermission, req)
+		a.reply <- reply{res.Outcome, err}
+	})
+	return a
+}
+
+// take takes the answer to one question up; false if there is none.
+func (c *card) take(a *asked, r reply) bool {
+	if r.err != nil || r.outcome.Selected == nil {
+		return false
+	}
+	for _, ch := range a.choices {
+		if ch.option.OptionId == r.outcome.Selected.OptionId {
+			c.answers = append(c.answers, session.Answer{ID: a.question.ID, Selected: ch.selected})
+			return true
+		}
+	}
+	return false
+}
+
+// refused deals with a client that gave no answer: its person closed the
+// question, or it cannot ask. What permits something is then a no; a question
+// that can be answered later is left to that.
+func (c *card) refused(r reply) {
+	if c.place.server.gone() || c.place.wasCancelledSince(c.cancels) {
+		return // whoever ended the work ends the wait
+	}
+	closed := r.err == nil && r.outcome.Cancelled != nil
+	switch {
+	case c.Kind.Permits(), closed && !c.Timed:
+		c.reject(question.CodeCancelled)
+	default:
+		c.say(c.words() + "\n" + c.command("It stays open; answer it in a terminal:"))
+	}
+}
+
+// respond settles the wait with the whole batch.
+func (c *card) respond(ctx context.Context) {
+	accepted, err := c.claim.Respond(context.WithoutCancel(ctx), c.answers)
+	switch {
+	case err != nil:
+		c.place.server.o.Log.Warn("an answer was not taken", "call", c.CallID, "error", err)
+	case !accepted:
+		c.late()
+	}
+}
+
+func (c *card) reject(code string) {
+	if _, err := c.claim.Reject(context.WithoutCancel(c.place.server.ctx), code); err != nil {
+		c.place.server.o.Log.Warn("a question could not be ended", "call", c.CallID, "error", err)
+	}
+}
+
+// late sends the batch as a late answer.
+func (c *card) late() {
+	p := c.place
+	p.mu.Lock()
+	leaving := p.leaving
+	p.mu.Unlock()
+	if leaving || c.Kind.Permits() || len(c.answers) != len(c.Questions) {
+		return
+	}
+	accepted, err := p.session.Answer(context.WithoutCancel(p.server.ctx), c.CallID, c.answers)
+	var own *question.Error
+	switch {
+	case errors.As(err, &own) && own.Code == question.CodeReplyQueued:
+		c.say("That question has another answer already, which the agent has not read yet.")
+	case err != nil && !isLeaving(err):
+		c.say("The answer was not taken: " + err.Error())
+	case err == nil && !accepted:
+		c.say("That question is not open any more: it was answered elsewhere, or the call has ended otherwise.")
+	}
+}
+
+// later takes a request back that is at the client and not needed any more. An
+// answer that still arrives is sent as a late one if it makes the batch whole.
+func (s *server) later(c *card, a *asked) {
+	s.work.Go(func() { // ends with the answer or the connection
+		select {
+		case id := <-a.id:
+			// It fails only where the connection has ended.
+			_ = s.conn.SendNotification(s.ctx, cancelRequest, map[string]any{"requestId": id})
+		case r := <-a.reply:
+			a.reply <- r
+		}
+		if r := <-a.reply; c.take(a, r) {
+			c.late()
+		}
+	})
+}
+
+// pending says that the agent went on without an answer.
+func (c *card) pending() {
+	c.say(c.words() + "\n" + c.command("Left pending. Answer it later with:"))
+}
+
+// words is the questions in the chat.
+func (c *card) words() string {
+	var b strings.Builder
+	for _, q := range c.Questions {
+		b.WriteString("**Question:** " + headed(q) + "\n")
+		for _, o := range q.Options {
+			b.WriteString("- " + o.Label)
+			if o.Description != "" {
+				b.WriteString(": " + o.Description)
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+func headed(q session.Question) string {
+	if q.Header == "" {
+		return q.Question
+	}
+	return q.Header + ": " + q.Question
+}
+
+func (c *card) command(lead string) string {
+	return lead + "\n\n```sh\n" + c.place.session.AnswerCommand(c.CallID) + "\n```"
+}
+
+// say is for words that may get lost with the connection.
+func (c *card) say(text string) {
+	if err := c.place.say(text); err != nil {
+		c.place.server.o.Log.Debug("the client was not told", "error", err)
+	}
+}
+
+// toolCall is what the client shows of a question, on the call that asks.
+func (c *card) toolCall(i int, q session.Question) sdk.ToolCallUpdate {
+	id, _, _ := strings.Cut(c.CallID, ":approval")
+	name, reason, _ := strings.Cut(headed(q), "\n")
+	if n := len(c.Questions); n > 1 {
+		name = fmt.Sprintf("(%d/%d) %s", i+1, n, name)
+	}
+	u := sdk.ToolCallUpdate{ToolCallId: sdk.ToolCallId(id), Title: sdk.Ptr(name)}
+	var parts []string
+	if reason != "" {
+		parts = append(parts, reason)
+	}
+	switch {
+	case q.Detail == "":
+	case c.Kind == question.KindPlanReview:
+		parts = append(parts, q.Detail)
+	default:
+		parts = append(parts, fenced(q.Detail))
+	}
+	for _, o := range q.Options {
+		if o.Description != "" {
+			parts = append(parts, "- "+o.Label+": "+o.Description)
+		}
+	}
+	if left := c.claim.Remaining(); left >= 0 {
+		parts = append(parts, fmt.Sprintf("Left pending in %s unless it is answered.", left.Round(time.Second)))
+	}
+	if len(parts) > 0 {
+		u.Content = []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(parts, "\n\n")))}
+	}
+	return u
+}
+
+// choice is one button and what it means.
+type choice struct {
+	option   sdk.PermissionOption
+	selected []string
+}
+
+// choicesOf are the buttons of a question. Options that take words, which a
+// button cannot, are left out.
+func choicesOf(c question.Card, q session.Question) []choice {
+	var out []choice
+	used := map[string]bool{}
+	for _, o := range q.Options {
+		if c.Kind.Permits() && strings.HasSuffix(o.Label, "…") {
+			continue
+		}
+		kind, id := buttonOf(c, o.Label)
+		used[id] = true
+		out = append(out, choice{sdk.PermissionOption{Kind: kind, Name: o.Label, OptionId: sdk.PermissionOptionId(id)}, []string{o.Label}})
+	}
+	if c.Kind.Permits() {
+		return out
+	}
+	skip := "skip"
+	for used[skip] {
+		skip += "-"
+	}
+	return append(out, choice{sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: "Skip this question", OptionId: sdk.PermissionOptionId(skip)}, []string{}})
+}
+
+func buttonOf(c question.Card, label string) (sdk.PermissionOptionKind, string) {
+	switch {
+	case c.Kind == question.KindApproval && label == question.LabelOnce:
+		return sdk.PermissionOptionKindAllowOnce, "allow"
+	case c.Kind == question.KindApproval && strings.HasPrefix(label, question.LabelSession):
+		return sdk.PermissionOptionKindAllowAlways, "allow-session"
+	case c.Kind == question.KindApproval:
+		return sdk.PermissionOptionKindRejectOnce, "reject"
+	case c.Kind == question.KindPlanReview && (c.Intent == nil || label != c.Intent.Approve):
+		return sdk.PermissionOptionKindRejectOnce, label
+	}
+	return sdk.PermissionOptionKindAllowOnce, label
+}
+
+// wasCancelledSince tells whether the client has cancelled since then.
+func (p *place) wasCancelledSince(cancels int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.leaving || p.cancels != cancels
+}

@@ -1,0 +1,11 @@
+// Package acp serves sessions to an editor over the Agent Client Protocol. It is
+// a client of a session like any other: it queues messages, tells the editor
+// what the log says, and asks the person there. It holds no rule of the engine
+// and no deadline but the countdown of a question whose claim it holds.
+//
+// The SDK's connection decodes and sends; three things around it are ours. The
+// gate lets one message in at a time, so that requests take effect in the order
+// of their arrival. The wire gives what goes out a bounded queue, and knows what
+// is owed. And a request for a person's answer is never forgotten when its time
+// is up: an answer that still arrives is sent as a late one.
+package acp

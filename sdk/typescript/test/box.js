@@ -1,0 +1,26 @@
+// A home and a folder to work in, and the server under test: $DEEPSEEK, else deepseek.
+import { mkdtempSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const server = [process.env.DEEPSEEK ?? "deepseek", "rpc"];
+export const script = (name) => `script:${fileURLToPath(new URL(`../../testdata/${name}`, import.meta.url))}`;
+
+export function box(t) {
+  const dir = realpathSync(mkdtempSync(join(tmpdir(), "sdk")));
+  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  const home = join(dir, "home");
+  const ws = join(dir, "ws");
+  mkdirSync(home);
+  mkdirSync(ws);
+  const env = { HOME: home, TMPDIR: dir, DEEPSEEK_HOME: "", XDG_RUNTIME_DIR: "", DEEPSEEK_API_KEY: "" };
+  return {
+    ws,
+    options: (name, more = {}) => ({ command: server, cwd: ws, env, mode: "timed", model: script(name), permission: "full-access", ...more }),
+    release: () => writeFileSync(join(ws, "go"), ""), // ends the command that waits for it
+  };
+}
+
+// Whether a notification is of the call of a tool.
+export const calls = (n, id) => n.event?.type === "tool/call" && n.event.data.callId === id;

@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import * as deepseek from "../lib/index.js";
+import { box, calls } from "./box.js";
+
+const { Client } = deepseek;
+
+async function started(t, options) {
+  const c = await Client.start(options);
+  t.after(() => c.close());
+  return c;
+}
+
+test("run and go on", async (t) => {
+  const b = box(t);
+  const c = await started(t, b.options("plain.yaml"));
+  const one = await c.run("go");
+  assert.deepEqual([one.finalResponse, one.finishReason, one.steps, one.questions], ["first", "completed", 1, []]);
+  const { sessionId } = one;
+  const two = await c.run("go on", { sessionId });
+  assert.deepEqual([two.finalResponse, two.sessionId], ["second", sessionId]);
+  assert.ok(two.events[0].seq > one.events.at(-1).seq);
+  let n = 0;
+  for await (const e of c.read(sessionId)) assert.equal(e.seq, n++);
+  assert.ok(n > 10);
+  assert.deepEqual((await c.sessions()).map((s) => s.id), [sessionId]);
+  const other = await started(t, b.options("plain.yaml"));
+  await assert.rejects(other.run("x", { sessionId }), { code: "SESSION_BUSY" });
+  await c.closeSession(sessionId);
+  const three = await other.run("more", { sessionId });
+  assert.deepEqual([three.finishReason, three.error.code], ["error", "SCRIPT_EXHAUSTED"]);
+  await c.close();
+  await assert.rejects(c.run("x"), deepseek.ClientClosed);
+});
+
+test("a handler answers", async (t) => {
+  const b = box(t);
+  b.release();
+  const asked = [];
+  const onQuestion = (q) => {
+    asked.push(q);
+    return [{ id: "port", selected: ["9090"] }];
+  };
+  const c = await started(t, b.options("asking.yaml", { onQuestion }));
+  const r = await c.run("go");
+  assert.deepEqual([r.finalResponse, r.questions], ["answered", []]);
+  assert.deepEqual([asked[0].kind, asked[0].timed, asked[0].questions[0].options[1].label], ["question", true, "9090"]);
+  assert.ok(asked[0].remainingMs > 0 && asked[0].remainingMs <= 1000);
+});
+
+test("an answer behind its time is a late one", async (t) => {
+  const b = box(t);
+  let waiting;
+  const gone = new Promise((resolve) => (waiting = resolve));
+  const onQuestion = async () => {
+    await gone;
+    return [{ id: "port", selected: ["8080"] }];
+  };
+  const c = await started(t, b.options("asking.yaml", { onQuestion }));
+  const told = c.events();
+  const following = (async () => {
+    for await (const n of told) {
+      if (calls(n, "wait1")) waiting();
+      if (n.event?.type === "agent/inbox/spliced" && JSON.stringify(n.event).includes("answer_to_pending")) b.release();
+    }
+  })();
+  const r = await c.run("go");
+  await told.return();
+  await following;
+  assert.deepEqual([r.finalResponse, r.questions], ["answered", []]);
+  assert.match(JSON.stringify(r.events), /user-question-reply/);
+});
+
+test("a handler that fails leaves the question", async (t) => {
+  const b = box(t);
+  b.release();
+  const cause = new Error("oh");
+  const c = await started(t, b.options("asking.yaml", { onQuestion: () => { throw cause; } }));
+  await assert.rejects(c.run("go"), (err) => {
+    assert.ok(err instanceof deepseek.HandlerFailed);
+    assert.equal(err.cause, cause);
+    const [q] = err.result.questions;
+    assert.deepEqual([q.callId, q.state, q.answer], ["ask1", "continued", `deepseek answer ${err.result.sessionId} ask1`]);
+    return true;
+  });
+});
+
+test("a timeout cancels the run", async (t) => {
+  const b = box(t);
+  const c = await started(t, b.options("waiting.yaml"));
+  const told = c.events();
+  const run = assert.rejects(c.run("go", { timeoutMs: 1000 }), deepseek.RunTimeout);
+  let sessionId;
+  for await (const n of told) {
+    if (calls(n, "wait1")) {
+      ({ sessionId } = n);
+      await assert.rejects(c.run("x", { sessionId }), deepseek.RunInProgress);
+    }
+    if (n.event?.type === "turn/end") {
+      assert.equal(n.event.data.reason.kind, "aborted");
+      break;
+    }
+  }
+  await run;
+  assert.equal((await c.run("go on", { sessionId })).finalResponse, "late");
+});
+
+test("servers that are not there, or end", async (t) => {
+  const b = box(t);
+  await assert.rejects(Client.start({ command: [`${b.ws}/nothing`] }), deepseek.ServerNotFound);
+  for (const [command, want] of [
+    ["exit 3", /status 3/],
+    ["echo no key >&2; exit 1", /no key/],
+    ["echo hi", /not understood/],
+    ["kill -9 $$", /SIGKILL/],
+  ]) {
+    await assert.rejects(Client.start({ command: ["sh", "-c", command] }), (err) => err instanceof deepseek.ServerDied && want.test(err.message));
+  }
+  await assert.rejects(Client.start(b.options("plain.yaml", { mode: "legacy", timeout: 5 })), { code: "INVALID_PARAMS", path: "timeout" });
+});
+
+test("a run in hand ends with the client", async (t) => {
+  const b = box(t);
+  const c = await started(t, b.options("waiting.yaml"));
+  const told = c.events();
+  const run = assert.rejects(c.run("go"), deepseek.ClientClosed);
+  for await (const n of told) if (calls(n, "wait1")) break;
+  await c.close();
+  await run;
+});
