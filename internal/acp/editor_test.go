@@ -186,13 +186,19 @@ func request(id int, method, params string) string {
 // expect returns the next message that fits, passing over others.
 func (s *server) expect(what string, fits func(message) bool) message {
 	s.t.Helper()
+	return s.find(what, &s.read, fits)
+}
+
+// find returns the first message from *next on that fits, and moves it behind that.
+func (s *server) find(what string, next *int, fits func(message) bool) message {
+	s.t.Helper()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	for {
 		s.mu.Lock()
-		for s.read < len(s.said) {
-			m := s.said[s.read]
-			s.read++
+		for *next < len(s.said) {
+			m := s.said[*next]
+			*next++
 			if fits(m) {
 				s.mu.Unlock()
 				return m
@@ -209,17 +215,18 @@ func (s *server) expect(what string, fits func(message) bool) message {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			for _, m := range s.said {
-				s.t.Logf("%s %s %s %s %v", m.ID, m.Method, m.Params, m.Result, m.Error)
+				s.t.Logf("%s %s %s %s %+v", m.ID, m.Method, m.Params, m.Result, m.Error)
 			}
 			s.t.Fatalf("%s has not come", what)
 		}
 	}
 }
 
-// answer is the answer to a request.
+// answer is the answer to a request. Answers come in any order.
 func (s *server) answer(id int) message {
 	s.t.Helper()
-	return s.expect(fmt.Sprintf("the answer to %d", id), func(m message) bool { return m.Method == "" && string(m.ID) == fmt.Sprint(id) })
+	from := 0
+	return s.find(fmt.Sprintf("the answer to %d", id), &from, func(m message) bool { return m.Method == "" && string(m.ID) == fmt.Sprint(id) })
 }
 
 // update is the next update that holds the text.

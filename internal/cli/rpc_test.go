@@ -27,6 +27,7 @@ type rpcClient struct {
 	done chan int
 	id   int
 	told []rpcLine
+	seen int // of told, by until
 }
 
 type rpcLine struct {
@@ -87,21 +88,31 @@ func (c *rpcClient) next() (l rpcLine, err error) {
 	return l, json.Unmarshal(line, &l)
 }
 
-// until reads to a line of a kind.
+// until goes on to the next notification of a kind.
 func (c *rpcClient) until(what string, is func(rpcLine) bool) rpcLine {
 	c.t.Helper()
 	for {
-		l, err := c.next()
-		if err != nil {
-			c.t.Fatalf("waiting for %s: %v", what, err)
+		for c.seen < len(c.told) {
+			c.seen++
+			if l := c.told[c.seen-1]; is(l) {
+				return l
+			}
 		}
-		if l.Method != "" {
-			c.told = append(c.told, l)
-		}
-		if is(l) {
-			return l
-		}
+		c.read(what)
 	}
+}
+
+// read reads one line, which it returns if it is an answer.
+func (c *rpcClient) read(what string) rpcLine {
+	c.t.Helper()
+	l, err := c.next()
+	if err != nil {
+		c.t.Fatalf("waiting for %s: %v", what, err)
+	}
+	if l.Method != "" {
+		c.told = append(c.told, l)
+	}
+	return l
 }
 
 func (c *rpcClient) call(method, params string, into any) (code string) {
@@ -111,7 +122,10 @@ func (c *rpcClient) call(method, params string, into any) (code string) {
 	if _, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
 		c.t.Fatal(err)
 	}
-	l := c.until("the answer to "+method, func(l rpcLine) bool { return l.ID == id })
+	var l rpcLine
+	for l.ID != id {
+		l = c.read("the answer to " + method)
+	}
 	if l.Error != nil {
 		return strings.TrimSpace(l.Error.Data.Code + " " + l.Error.Data.Path)
 	}

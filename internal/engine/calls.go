@@ -194,7 +194,7 @@ func (b *batch) finish(c *callRun, r tool.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !c.done {
-		c.result, c.done = r, true
+		c.result, c.done = b.agent.repeats.note(c.Name, c.Arguments, r), true
 	}
 }
 

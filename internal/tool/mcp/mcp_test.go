@@ -349,7 +349,7 @@ func TestCloseLeavesNothingOfAStubbornServer(t *testing.T) {
 	if got := r.run(t.Context(), "mcp__x__echo", `{"text":"x"}`); got.Code != CodeUnreachable {
 		t.Error(got)
 	}
-	out, err := exec.Command("ps", "-eo", "ppid=,args=").Output()
+	out, err := exec.CommandContext(t.Context(), "ps", "-eo", "ppid=,args=").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestCloseLeavesNothingOfAStubbornServer(t *testing.T) {
 }
 
 func TestOverHTTP(t *testing.T) {
-	web := exec.Command(os.Args[0], "web")
+	web := exec.CommandContext(t.Context(), os.Args[0], "web")
 	web.Env = append(os.Environ(), "MCP_TEST_SERVER=1")
 	out, err := web.StdoutPipe()
 	if err != nil {
