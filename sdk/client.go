@@ -242,11 +242,11 @@ func (c *Client) result(ctx context.Context, r *run) (*RunResult, error) {
 	case r.ended.IsZero():
 		return nil, over
 	}
-	res, err := r.interval.result()
+	res, err := r.result()
 	if err != nil {
 		return nil, err
 	}
-	if res.Questions, err = c.Questions(ctx, r.interval.sessionID); err != nil {
+	if res.Questions, err = c.Questions(ctx, r.sessionID); err != nil {
 		return nil, c.why(err)
 	}
 	c.mu.Lock()

@@ -238,6 +238,19 @@ func TestServersThatAreNotThereOrEnd(t *testing.T) {
 	}
 }
 
+func TestAFullDiskEndsTheServerWithItsReason(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	o := b.options("plain.yaml")
+	// The header and the tools of the first request do not fit any more.
+	o.Command = []string{"bash", "-c", `ulimit -f 8; exec "$0" rpc`, self(t)}
+	_, err := b.start(o).Run(testContext(t), "go")
+	var died *deepseek.ServerError
+	if !errors.As(err, &died) || !strings.Contains(err.Error(), "LOG_WRITE") || !strings.Contains(died.Reason, "too large") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestNothingIsLeftBehind(t *testing.T) {
 	b := newBox(t)
 	before := runtime.NumGoroutine()
@@ -251,7 +264,10 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		_, err := c.Run(testContext(t), "go")
 		ran <- err
 	}()
-	for n := range told {
+	for n, err := range told {
+		if err != nil {
+			t.Fatal(err)
+		}
 		if calls(n, "wait1") {
 			break
 		}

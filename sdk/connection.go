@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	stderrKept = 8 << 10 // bytes
-	readerTime = 2 * time.Second
+	stderrKept  = 8 << 10   // bytes
+	longestLine = 256 << 20 // bytes; a page of the log with an event that fills a line
+	readerTime  = 2 * time.Second
 )
 
 // connection is the server's process and the way to it. Its reading goroutine
@@ -67,7 +68,8 @@ func startServer(o Options, notified func(string, json.RawMessage) error, ended 
 	if err != nil {
 		return nil, errors.Join(err, inR.Close(), inW.Close())
 	}
-	c.cmd = exec.Command(o.Command[0], o.Command[1:]...)
+	// It ends by stop, not by a context.
+	c.cmd = exec.CommandContext(context.Background(), o.Command[0], o.Command[1:]...)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = inR, outW, c.stderr
 	c.cmd.WaitDelay = readerTime // a grandchild may hold its stderr
 	if len(o.Env) > 0 {
@@ -199,17 +201,19 @@ func (c *connection) write(in *os.File) {
 
 // read hands out what the server says. An error means that it is not understood.
 func (c *connection) read(out io.Reader) error {
-	r := bufio.NewReaderSize(out, 64<<10)
-	for {
-		line, err := r.ReadBytes('\n')
-		if err != nil {
-			return nil // its end, whose reason the process has
-		}
-		if err := c.handle(bytes.TrimSpace(line)); err != nil {
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		if err := c.handle(lines.Bytes()); err != nil {
 			_ = c.cmd.Process.Kill() // it may have ended already
 			return fmt.Errorf("the server's output is not understood: %w", err)
 		}
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		_ = c.cmd.Process.Kill() // as above
+		return fmt.Errorf("the server's output is not understood: a line has more than %d bytes", longestLine)
+	}
+	return nil // its end, whose reason the process has
 }
 
 type incoming struct {

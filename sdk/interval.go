@@ -123,6 +123,14 @@ func (r *RunResult) apply(e *Event) error {
 		if v.Usage != nil {
 			r.Usage.add(v.Usage)
 		}
+	case "compaction/summary", "compaction/end": // a summary is paid for like an answer
+		var v struct{ Usage *Usage }
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if v.Usage != nil {
+			r.Usage.add(v.Usage)
+		}
 	case "step/start":
 		r.Steps++
 	case "approval/decided":

@@ -8,6 +8,12 @@ import (
 	"iter"
 )
 
+// Notifications about claims, which are not handed out.
+const (
+	noteWait      = "questions/wait"
+	noteWaitEnded = "questions/waitEnded"
+)
+
 const behind = 100_000 // notifications that may wait for an iterator
 
 // feed is a queue of notifications for one iterator. The client's mutex guards it.
@@ -84,7 +90,11 @@ func (c *Client) notified(method string, params json.RawMessage) error {
 		Outcome     string
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return fmt.Errorf("%s: %w", method, err)
+		switch method {
+		case NoteEvent, NoteStatus, NoteQuestion, noteWait, noteWaitEnded:
+			return fmt.Errorf("%s: %w", method, err)
+		}
+		return nil // of a later version of the protocol
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,13 +103,13 @@ func (c *Client) notified(method string, params json.RawMessage) error {
 		c.feedRuns(p.SessionID, told{p.Event, p.Status})
 	case NoteQuestion:
 		c.claim(QuestionRequest{SessionID: p.SessionID, CallID: p.CallID, Kind: p.Kind, Questions: p.Questions, Timed: p.Timed})
-	case "questions/wait":
+	case noteWait:
 		if w := c.waits[waitKey{p.SessionID, p.CallID}]; w != nil && c.over == nil {
 			w.request.RemainingMS = p.RemainingMS
 			c.work.Go(func() { c.ask(c.ctx, w) })
 		}
 		return nil
-	case "questions/waitEnded":
+	case noteWaitEnded:
 		key := waitKey{p.SessionID, p.CallID}
 		if w := c.waits[key]; w != nil {
 			delete(c.waits, key)

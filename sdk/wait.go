@@ -24,7 +24,7 @@ type wait struct {
 
 // ask has a question answered. With the claim this client owns the countdown:
 // at zero it gives the question up, which then goes pending. An answer that
-// comes later, or loses to the end of the wait, is sent as a late answer, once.
+// comes later, or loses to the end of its time, is sent as a late answer, once.
 func (c *Client) ask(ctx context.Context, w *wait) {
 	type outcome struct {
 		answers []Answer
@@ -45,7 +45,7 @@ func (c *Client) ask(ctx context.Context, w *wait) {
 	for {
 		select {
 		case o := <-answered:
-			c.failed(w, c.settle(ctx, w, o.answers, o.err, claimed, late))
+			c.failed(w, c.settle(ctx, w, o.answers, o.err, claimed, late, ended))
 			return
 		case <-zero:
 			claimed = false
@@ -70,8 +70,9 @@ func (w *wait) call(ctx context.Context) (answers []Answer, err error) {
 
 func (w *wait) ref() callRef { return callRef{w.request.SessionID, w.request.CallID} }
 
-// settle takes the handler's answers to the agent.
-func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err error, claimed, late bool) error {
+// settle takes the handler's answers to the agent: as the outcome of the wait
+// while the claim holds, else as a late answer if the wait ended by its time.
+func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err error, claimed, late bool, ended <-chan string) error {
 	if err != nil || answers == nil {
 		if claimed {
 			err = errors.Join(err, c.detach(ctx, w))
@@ -86,6 +87,12 @@ func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err erro
 			return errors.Join(err, c.detach(ctx, w))
 		}
 		if r.Accepted {
+			return nil
+		}
+		select { // another settlement has won: which one is told
+		case how := <-ended:
+			late = how == "pending"
+		case <-ctx.Done():
 			return nil
 		}
 	}

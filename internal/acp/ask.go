@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
-	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -83,7 +80,7 @@ type reply struct {
 
 // leave leaves a question to a shell.
 func (c *card) leave(durable int64) {
-	if c.place.await(c.place.server.ctx, func() bool { return c.place.told >= durable }) != nil {
+	if !c.place.await(c.place.server.ctx, func() bool { return c.place.told >= durable }) {
 		return
 	}
 	c.say(c.words() + "\n" + c.command("Answer it in a terminal:"))
@@ -107,7 +104,7 @@ func (c *card) ask(durable int64) {
 		defer stop()
 	}
 	// The client is to know the call before it is asked about it.
-	if c.place.await(ctx, func() bool { return c.place.told >= durable }) != nil {
+	if !c.place.await(ctx, func() bool { return c.place.told >= durable }) {
 		return
 	}
 	for i, q := range c.Questions {
@@ -246,114 +243,11 @@ func (c *card) pending() {
 	c.say(c.words() + "\n" + c.command("Left pending. Answer it later with:"))
 }
 
-// words is the questions in the chat.
-func (c *card) words() string {
-	var b strings.Builder
-	for _, q := range c.Questions {
-		b.WriteString("**Question:** " + headed(q) + "\n")
-		for _, o := range q.Options {
-			b.WriteString("- " + o.Label)
-			if o.Description != "" {
-				b.WriteString(": " + o.Description)
-			}
-			b.WriteString("\n")
-		}
-	}
-	return b.String()
-}
-
-func headed(q session.Question) string {
-	if q.Header == "" {
-		return q.Question
-	}
-	return q.Header + ": " + q.Question
-}
-
-func (c *card) command(lead string) string {
-	return lead + "\n\n```sh\n" + c.place.session.AnswerCommand(c.CallID) + "\n```"
-}
-
 // say is for words that may get lost with the connection.
 func (c *card) say(text string) {
 	if err := c.place.say(text); err != nil {
 		c.place.server.o.Log.Debug("the client was not told", "error", err)
 	}
-}
-
-// toolCall is what the client shows of a question, on the call that asks.
-func (c *card) toolCall(i int, q session.Question) sdk.ToolCallUpdate {
-	id, _, _ := strings.Cut(c.CallID, ":approval")
-	name, reason, _ := strings.Cut(headed(q), "\n")
-	if n := len(c.Questions); n > 1 {
-		name = fmt.Sprintf("(%d/%d) %s", i+1, n, name)
-	}
-	u := sdk.ToolCallUpdate{ToolCallId: sdk.ToolCallId(id), Title: sdk.Ptr(name)}
-	var parts []string
-	if reason != "" {
-		parts = append(parts, reason)
-	}
-	switch {
-	case q.Detail == "":
-	case c.Kind == question.KindPlanReview:
-		parts = append(parts, q.Detail)
-	default:
-		parts = append(parts, fenced(q.Detail))
-	}
-	for _, o := range q.Options {
-		if o.Description != "" {
-			parts = append(parts, "- "+o.Label+": "+o.Description)
-		}
-	}
-	if left := c.claim.Remaining(); left >= 0 {
-		parts = append(parts, fmt.Sprintf("Left pending in %s unless it is answered.", left.Round(time.Second)))
-	}
-	if len(parts) > 0 {
-		u.Content = []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(parts, "\n\n")))}
-	}
-	return u
-}
-
-// choice is one button and what it means.
-type choice struct {
-	option   sdk.PermissionOption
-	selected []string
-}
-
-// choicesOf are the buttons of a question. Options that take words, which a
-// button cannot, are left out.
-func choicesOf(c question.Card, q session.Question) []choice {
-	var out []choice
-	used := map[string]bool{}
-	for _, o := range q.Options {
-		if c.Kind.Permits() && strings.HasSuffix(o.Label, "…") {
-			continue
-		}
-		kind, id := buttonOf(c, o.Label)
-		used[id] = true
-		out = append(out, choice{sdk.PermissionOption{Kind: kind, Name: o.Label, OptionId: sdk.PermissionOptionId(id)}, []string{o.Label}})
-	}
-	if c.Kind.Permits() {
-		return out
-	}
-	skip := "skip"
-	for used[skip] {
-		skip += "-"
-	}
-	return append(out, choice{sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: "Skip this question", OptionId: sdk.PermissionOptionId(skip)}, []string{}})
-}
-
-func buttonOf(c question.Card, label string) (sdk.PermissionOptionKind, string) {
-	switch {
-	case c.Kind == question.KindApproval && label == question.LabelOnce:
-		return sdk.PermissionOptionKindAllowOnce, "allow"
-	case c.Kind == question.KindApproval && strings.HasPrefix(label, question.LabelSession):
-		return sdk.PermissionOptionKindAllowAlways, "allow-session"
-	case c.Kind == question.KindApproval:
-		return sdk.PermissionOptionKindRejectOnce, "reject"
-	case c.Kind == question.KindPlanReview && (c.Intent == nil || label != c.Intent.Approve):
-		return sdk.PermissionOptionKindRejectOnce, label
-	}
-	return sdk.PermissionOptionKindAllowOnce, label
 }
 
 // wasCancelledSince tells whether the client has cancelled since then.

@@ -340,7 +340,9 @@ func TestLoadTellsWhatHappenedAndWhatWaits(t *testing.T) {
 		t.Errorf("the session is not free: %d %s", code, errs)
 	}
 	s.send(request(8, "session/list", fmt.Sprintf(`{"cwd":%q}`, w.ws)))
-	var list struct{ Sessions []struct{ SessionID, Title string } }
+	var list struct {
+		Sessions []struct{ SessionID, Title string }
+	}
 	if m := s.answer(8); json.Unmarshal(m.Result, &list) != nil || len(list.Sessions) != 1 || list.Sessions[0].Title != "the task" {
 		t.Errorf("list: %s", m.Result)
 	}

@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if permission.IsHelper(os.Args) {
 		os.Exit(permission.HelperMain())
 	}
+	if os.Getenv("ACP_TEST_AGENT") != "" { // for clients that start the program themselves
+		os.Exit(cli.Main(append([]string{"deepseek"}, os.Args[1:]...), cli.Std(), os.Environ()))
+	}
 	os.Exit(m.Run())
 }
 

@@ -132,7 +132,8 @@ func (g *gate) take(line []byte, tooLong bool) error {
 			g.wire.owe()
 		}
 	}
-	g.rest = append(out, '\n')
+	out = append(out, '\n')
+	g.rest = out
 	return nil
 }
 

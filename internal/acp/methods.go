@@ -54,6 +54,9 @@ func method[P any, V validated[P], R any](f func(*server, context.Context, P) (R
 		if err != nil {
 			return nil, err
 		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.asking, cancel)()
 		res, err := f(s, ctx, p)
 		if err != nil {
 			return nil, err
@@ -85,10 +88,10 @@ func (s *server) initialize(context.Context, sdk.InitializeRequest) (sdk.Initial
 
 // authenticate: there is nothing to log in to. A key that is missing is told when a session is begun.
 func (s *server) authenticate(_ context.Context, p sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
-	return sdk.AuthenticateResponse{}, invalidParams("methodId", "there is no method %q; the API key is read from the environment or the configuration", clip(string(p.MethodId)))
+	return sdk.AuthenticateResponse{}, invalidParams("methodId", "there is no method %q; the API key is read from the environment or the configuration", clip(p.MethodId))
 }
 
-// place checks what a client says of where a session works.
+// where checks what a client says of where a session works.
 func (s *server) where(cwd string, more []string, servers int) error {
 	switch {
 	case !filepath.IsAbs(cwd):

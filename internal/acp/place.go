@@ -59,7 +59,7 @@ const pageSize = 4 << 20
 // catchUp reads what is in the log of a session that was just taken, tells it
 // if tell says so, and follows it from there.
 func (p *place) catchUp(ctx context.Context, tell bool) error {
-	p.teller.replay, p.teller.mute = true, !tell
+	p.teller.mute = !tell
 	next := int64(0)
 	for more := true; more; {
 		page, err := p.session.Read(ctx, next, pageSize)
@@ -80,7 +80,7 @@ func (p *place) catchUp(ctx context.Context, tell bool) error {
 	if err := p.teller.interrupted(); err != nil {
 		return err
 	}
-	p.teller.replay, p.teller.mute = false, false
+	p.teller.mute = false
 	p.follow(next)
 	return p.remind(ctx)
 }
@@ -136,12 +136,15 @@ func (p *place) notice(n remote.Notice) error {
 			return err
 		}
 		own := p.look(e)
-		if err := p.teller.event(e, own); err != nil {
+		sl, failed := p.rejected(e)
+		if err := p.teller.event(e, own || failed != nil); err != nil {
 			return err
 		}
-		p.turnEnded(e)
 		p.mu.Lock()
 		defer p.mu.Unlock()
+		if failed != nil && !sl.cancelled {
+			p.settle(sl, outcome{err: failed})
+		}
 		p.told = n.Seq + 1
 		p.change()
 	case n.Delta != nil:
@@ -163,14 +166,14 @@ func (p *place) change() {
 	}
 }
 
-// await returns when f, called with mu held, is true, nothing is told any more,
-// or ctx ends.
-func (p *place) await(ctx context.Context, f func() bool) error {
+// await returns when f, called with mu held, is true or nothing is told any
+// more. It returns false when ctx ends first.
+func (p *place) await(ctx context.Context, f func() bool) bool {
 	for {
 		p.mu.Lock()
 		if f() || p.over != nil {
 			p.mu.Unlock()
-			return nil
+			return true
 		}
 		if p.changed == nil {
 			p.changed = make(chan struct{})
@@ -180,7 +183,7 @@ func (p *place) await(ctx context.Context, f func() bool) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return false
 		}
 	}
 }
@@ -217,7 +220,7 @@ func (p *place) leave(cause string) error {
 	if p.stop != nil {
 		flush, cancel := context.WithTimeout(context.Background(), flushTime)
 		durable := p.session.Durable()
-		if late := p.await(flush, func() bool { return p.told >= durable && p.slot == nil }); late != nil {
+		if !p.await(flush, func() bool { return p.told >= durable && p.slot == nil }) {
 			p.server.o.Log.Warn("the client did not read the last updates", "session", p.id)
 		}
 		cancel()

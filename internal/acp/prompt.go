@@ -116,7 +116,7 @@ func (p *place) queue(sl *slot, text string) {
 	// The message was thrown out before the agent woke, or the work is done
 	// already: nobody tells of idleness then, or has told of it.
 	durable := p.session.Durable()
-	if p.await(p.server.ctx, func() bool { return p.slot != sl || p.told >= durable }) == nil {
+	if p.await(p.server.ctx, func() bool { return p.slot != sl || p.told >= durable }) {
 		if err := p.idle(sl); err != nil {
 			p.server.o.Log.Warn("a message was not taken back", "session", p.id, "error", err)
 		}
@@ -185,18 +185,19 @@ func (p *place) look(e session.Event) (own bool) {
 	return false
 }
 
-// turnEnded answers a prompt whose own turn failed at the model. The slot stays
-// taken until the agent is idle.
-func (p *place) turnEnded(e session.Event) {
+// rejected is how a prompt ends whose own turn ended with the event, because it
+// failed at the model; nil if it did not. The slot stays taken until the agent is idle.
+func (p *place) rejected(e session.Event) (*slot, error) {
 	var end session.TurnEnd
 	if e.Type != session.TypeTurnEnd || !decoded(e, &end) || end.Reason.Kind != session.EndError {
-		return
+		return nil, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if sl := p.slot; sl != nil && sl.turn == end.Turn && !sl.cancelled {
-		p.settle(sl, outcome{err: modelError(end.Reason.Error)})
+		return sl, modelError(end.Reason.Error)
 	}
+	return nil, nil
 }
 
 func modelError(info *session.ErrorInfo) error {

@@ -27,6 +27,7 @@ const flushTime = 5 * time.Second
 // mu guards ready and places.
 type server struct {
 	ctx     context.Context // ends when the client is left
+	asking  context.Context // ends when nothing new is begun any more
 	backend Backend
 	o       Options
 	wire    *wire
@@ -51,33 +52,32 @@ func Serve(ctx context.Context, in, out *os.File, b Backend, o Options) error {
 		return err
 	}
 	stop := context.AfterFunc(ctx, stream.Stop)
-	cause := func() string {
-		if ctx.Err() != nil {
-			return session.CauseUser
-		}
-		return session.CauseDisposed
-	}
-	err = serve(context.WithoutCancel(ctx), stream, stream, b, o, cause)
+	err = serve(ctx, stream, stream, b, o)
 	stop()
 	return errors.Join(err, stream.Close())
 }
 
-func serve(ctx context.Context, in lines, out io.Writer, b Backend, o Options, cause func() string) error {
+// serve is Serve on lines that end when asking does.
+func serve(asking context.Context, in lines, out io.Writer, b Backend, o Options) error {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Clock == nil {
 		o.Clock = question.SystemClock{}
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(asking))
 	defer cancel()
-	s := &server{ctx: ctx, backend: b, o: o, wire: newWire(out), places: map[sdk.SessionId]*place{}}
+	s := &server{ctx: ctx, asking: asking, backend: b, o: o, wire: newWire(out), places: map[sdk.SessionId]*place{}}
 	s.gate = newGate(in, s.wire)
 	s.conn = sdk.NewConnection(s.handle, s.wire, s.gate)
 	s.conn.SetLogger(o.Log)
 	close(s.gate.begin)
 	<-s.conn.Done()
-	err := s.dispose(cause())
+	cause := session.CauseDisposed
+	if asking.Err() != nil {
+		cause = session.CauseUser
+	}
+	err := s.dispose(cause)
 	<-s.wire.square()
 	cancel()
 	s.work.Wait()

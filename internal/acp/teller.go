@@ -15,10 +15,9 @@ import (
 // what a committed message has beyond that when it is committed. It is one
 // goroutine's.
 type teller struct {
-	dir    string // where tools work
-	send   func(sdk.SessionUpdate) error
-	replay bool // of what happened before: nothing was streamed
-	mute   bool // the client knows it already
+	dir  string // where tools work
+	send func(sdk.SessionUpdate) error
+	mute bool // the client knows it already
 
 	turn     int
 	calls    map[string]bool // those that were announced and have no result
@@ -83,7 +82,8 @@ func (t *teller) rest(kind, whole string) error {
 	return t.text(kind, rest)
 }
 
-// event tells one event. own is the client's own message, which it shows itself.
+// event tells one event. own is one that the client shows itself: its own message,
+// and the failure that answers its prompt.
 func (t *teller) event(e session.Event, own bool) error {
 	switch e.Type {
 	case session.TypeTurnStart:
@@ -92,7 +92,7 @@ func (t *teller) event(e session.Event, own bool) error {
 			t.turn = v.Turn
 		}
 	case session.TypeTurnEnd:
-		return t.turnEnd(e)
+		return t.turnEnd(e, own)
 	case session.TypeUserMessage:
 		if own || e.SurfaceOp != nil {
 			return nil
@@ -231,7 +231,7 @@ func (t *teller) retry(e session.Event) error {
 }
 
 // turnEnd tells of an ending that the client's stop reason does not tell.
-func (t *teller) turnEnd(e session.Event) error {
+func (t *teller) turnEnd(e session.Event, own bool) error {
 	var v session.TurnEnd
 	if !decoded(e, &v) {
 		return nil
@@ -245,7 +245,7 @@ func (t *teller) turnEnd(e session.Event) error {
 		words = "The limit of steps is reached; send a message to go on."
 	case r.Kind == session.EndAborted && r.Cause != nil && r.Cause.Hook == "duration":
 		words = "The time for this run is up; send a message to go on."
-	case r.Kind == session.EndError && t.replay && r.Error != nil:
+	case r.Kind == session.EndError && !own && r.Error != nil:
 		words = "The model request failed: " + r.Error.Message
 	}
 	if words == "" {

@@ -23,8 +23,11 @@ type approver struct {
 	// record logs an event and returns once it is on disk.
 	record func(ctx context.Context, typ string, data any) error
 	never  func() bool // --approve never: it is denied without asking
-	key    redact.Key  // shown and logged nowhere
-	child  string      // what the sub-agent that asks is doing; "" = the root asks
+	// rest stops the clocks of the call while a person is waited for. May be nil.
+	rest   func(context.Context) (resume func())
+	key    redact.Key // shown and logged nowhere
+	child  string     // what the sub-agent that asks is doing; "" = the root asks
+	prefix string     // of the waits of a sub-agent, whose call ids may be those of others
 
 	mu    sync.Mutex
 	asked map[string]int // by call: how many approvals so far
@@ -39,7 +42,8 @@ func (a *approver) Approve(ctx context.Context, r permission.Request) permission
 	if a.child != "" {
 		what.Title = fmt.Sprintf("%s (asked by the sub-agent %q)", what.Title, a.child)
 	}
-	err := a.record(ctx, session.TypeApprovalAsked, session.ApprovalAsked{
+	// What was asked is also decided in the log, cancelled or not.
+	err := a.record(context.WithoutCancel(ctx), session.TypeApprovalAsked, session.ApprovalAsked{
 		CallID: r.CallID, Tool: r.Tool, Title: what.Title, Detail: what.Detail, Reason: what.Reason,
 	})
 	if err != nil {
@@ -48,6 +52,9 @@ func (a *approver) Approve(ctx context.Context, r permission.Request) permission
 	if a.never() {
 		v := question.Verdict{Because: "This needs approval, and approvals are denied here (--approve never)"}
 		return a.decide(r, what, v)
+	}
+	if a.rest != nil {
+		defer a.rest(ctx)()
 	}
 	var d permission.Decision
 	logged := false // by whoever settles the wait, which has ended when Ask returns
@@ -78,9 +85,9 @@ func (a *approver) waitID(callID string) string {
 	}
 	a.asked[callID]++
 	if n := a.asked[callID]; n > 1 {
-		return fmt.Sprintf("%s:approval:%d", callID, n)
+		return fmt.Sprintf("%s%s:approval:%d", a.prefix, callID, n)
 	}
-	return callID + ":approval"
+	return a.prefix + callID + ":approval"
 }
 
 // decide logs a verdict that no wait brought. What cannot be logged is a no.
@@ -111,12 +118,16 @@ func (a *approver) log(r permission.Request, what question.Approval, v question.
 	return nil
 }
 
-// approver asks for the session's agent, or, with a description, for one of its sub-agents.
-func (o *owner) approver(child string) *approver {
-	return &approver{
-		questions: o.questions,
-		record:    func(ctx context.Context, typ string, data any) error { return o.agent.Record(ctx, typ, data) },
-		never:     func() bool { return o.settings.Approve == permission.ApproveNever },
-		key:       o.key, child: child,
+// approver asks for the session's agent. That of a sub-agent asks on the root's
+// card, and what its parent does not permit it does not either.
+func (o *owner) approver() *approver {
+	root := o.root()
+	a := &approver{
+		questions: root.questions, record: o.recordApproval, key: o.key, rest: o.rest,
+		never: func() bool { return root.settings.Approve == permission.ApproveNever },
 	}
+	if d := o.delegation; d != nil {
+		a.child, a.prefix = d.task.Description, o.header.ID+":"
+	}
+	return a
 }

@@ -61,6 +61,9 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	if !ok {
 		return &Coded{Exit: ExitBusy, Code: "NOT_LIVE", Message: "nobody runs session " + t.ref + " now", Hint: "answer its questions with: " + a.command(cfg.Home, "answer", t.ref)}
 	}
+	if ofRoot(t.path, owner) {
+		return &logstore.BusyError{Path: t.path, PID: owner.PID, Socket: owner.Socket, Session: owner.Session}
+	}
 	ctx, signals := Watch(ctx, a.Exit)
 	defer signals.Stop()
 	c, err := remote.Dial(ctx, owner.Socket)

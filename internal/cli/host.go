@@ -83,7 +83,7 @@ func (h *host) Follow(ctx context.Context, fromSeq int64, sink func(remote.Notic
 			return nil
 		}
 		if err != nil {
-			return err
+			return hosted(err)
 		}
 		for _, d := range texts.take(it) {
 			if err := sink(remote.Notice{Delta: &remote.Delta{Turn: d.Turn, Step: d.Step, Kind: d.Kind, Text: d.Text}}); err != nil {

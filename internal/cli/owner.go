@@ -25,6 +25,7 @@ import (
 	"deepseek/internal/session"
 	"deepseek/internal/tool"
 	"deepseek/internal/tool/code"
+	"deepseek/internal/tool/delegate"
 	"deepseek/internal/tool/files"
 	"deepseek/internal/tool/mcp"
 	"deepseek/internal/tool/search"
@@ -58,7 +59,10 @@ type owner struct {
 	listener  *remote.Listener
 	served    chan error // Serve's, once the listener serves
 	settings  session.Settings
-	base      []tool.Tool // all but the one that asks, which depends on the mode
+	base      []tool.Tool    // all but the one that asks, which depends on the mode
+	options   engine.Options // what the agent was made of; its sub-agents are made alike
+
+	delegation *delegation // of a sub-agent; nil of a root
 
 	// Of a server's sessions, which no owned run begins:
 	tellsSettings bool // the first thing written tells the settings before it
@@ -89,6 +93,7 @@ func (a *App) claim(ctx context.Context, cfg *config.Config, t target) (*owner, 
 	}
 	o := &owner{app: a, cfg: cfg, ref: t.ref, header: log.Header(), cwd: log.Header().Cwd}
 	o.log = &sessionLog{store: store, header: log.Header(), log: log}
+	o.state.Of(o.header)
 	err = log.Replay(ctx, o.state.Apply)
 	if err == nil {
 		o.closers, err = o.state.Repair(o.header.ID)
@@ -167,12 +172,13 @@ func (o *owner) equip(ctx context.Context) error {
 			return err
 		}
 	}
-	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{
+	o.options = engine.Options{
 		SessionID: o.header.ID, Model: llm, Config: rc, System: engine.SystemText(), Window: window,
 		Tools: tools, PlanTools: planTools, Settings: o.settings, MaxSteps: cfg.MaxSteps, Instructions: o.instructions(),
 		Now: time.Now, NewID: newMessageID, Spill: o.log, Redact: o.key.Bytes, Adapt: deepseek.Adapt,
 		Cost: func(u session.Usage) (float64, bool) { return model.Cost(rc.Model, u, cfg.Prices) },
-	})
+	}
+	o.agent = engine.New(o.log, o.state, o.closers, o.options)
 	o.questions.Bind(o.agent)
 	o.hooks = o.newHooks()
 	if log := o.log.file(); log != nil {
@@ -283,32 +289,42 @@ func (o *owner) tools(ctx context.Context) (*tool.Registry, error) {
 		Level: permission.Level(o.settings.Permission), Approve: permission.ApproveAsk, // `never` is the approver's, which logs it
 		Cwd: o.cwd, Home: o.cfg.Home, SocketDir: sockets, SessionPaths: []string{o.path()},
 		KeyFile: o.cfg.KeyFile, ConfigFiles: []string{o.cfg.UserFile}, SandboxWritable: o.cfg.SandboxWritable,
-		Approver: o.approver(""), Getenv: o.app.Getenv,
+		Approver: o.approver(), Getenv: o.app.Getenv,
 	})
 	if err != nil {
 		return nil, err
 	}
 	o.policy = policy
-	o.shell = shell.New(shell.Env{Cwd: o.cwd, Environ: o.app.Env, Policy: policy, Spill: o.log, Redact: o.key})
-	seen := &files.Observed{}
-	seen.Seed(o.state.Observed)
-	o.state.Observed = nil // taken over
-
-	all := files.New(files.Env{Cwd: o.cwd, Guard: policy, Observed: seen})
-	all = append(all, search.New(search.Env{Cwd: o.cwd, Guard: policy})...)
-	all = append(all, o.shell.Tools()...)
-	all = append(all, todo.New(func(t session.TodoWrite) error {
-		return o.agent.Record(context.Background(), session.TypeTodoWrite, t) // bounded by the disk
-	}))
-	all = append(all, o.goalTools()...)
-	all = append(all, code.New())
+	o.startWork()
 	servers, err := o.serverTools(ctx, policy)
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, servers...)
-	o.base = all
+	o.base = append(o.base, servers...)
 	return o.registry()
+}
+
+// startWork makes the session's own tools, with the shell that runs commands for it.
+func (o *owner) startWork() {
+	o.shell = shell.New(shell.Env{Cwd: o.cwd, Environ: o.app.Env, Policy: o.policy, Spill: o.log, Redact: o.key})
+	seen := &files.Observed{}
+	seen.Seed(o.state.Observed)
+	o.state.Observed = nil // taken over
+
+	all := files.New(files.Env{Cwd: o.cwd, Guard: o.policy, Observed: seen})
+	all = append(all, search.New(search.Env{Cwd: o.cwd, Guard: o.policy})...)
+	all = append(all, o.shell.Tools()...)
+	all = append(all, todo.New(func(t session.TodoWrite) error {
+		return o.agent.Record(context.Background(), session.TypeTodoWrite, t) // bounded by the disk
+	}))
+	if o.delegation == nil {
+		all = append(all, o.goalTools()...)
+	}
+	all = append(all, code.New())
+	if o.delegation == nil || o.header.DelegationDepth < delegate.MaxDepth {
+		all = append(all, delegate.New(o.header.DelegationDepth, o.delegate))
+	}
+	o.base = all
 }
 
 // registry is the tools for the settings as they stand.
@@ -318,7 +334,7 @@ func (o *owner) registry() (*tool.Registry, error) {
 		longest = *o.settings.MaxTimeout
 	}
 	ask := question.NewTool(o.questions, question.ToolOptions{
-		Timed: o.settings.Mode == config.Timed, Default: o.settings.Timeout, Max: longest,
+		Timed: o.settings.Mode == config.Timed, Default: o.settings.Timeout, Max: longest, Caller: o.caller,
 	})
 	return tool.NewRegistry(append(slices.Clip(o.base), ask)...)
 }
@@ -334,7 +350,8 @@ func (o *owner) path() string {
 // announce says, beside the file, who owns the session and how to reach them.
 // It is called when there is a file, and with the listener ready.
 func (o *owner) announce(log *logstore.Log) error {
-	return log.Announce(logstore.Owner{PID: os.Getpid(), Socket: o.listener.Path(), StartedAt: time.Now().UnixMilli(), Session: o.header.ID})
+	root := o.root()
+	return log.Announce(logstore.Owner{PID: os.Getpid(), Socket: root.listener.Path(), StartedAt: time.Now().UnixMilli(), Session: root.header.ID})
 }
 
 // serve answers clients on the control socket until close.

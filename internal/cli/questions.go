@@ -159,6 +159,9 @@ func ownerWaits(ctx context.Context, path string) (waits []remote.Wait, live boo
 	}
 	ctx, cancel := context.WithTimeout(ctx, ownerPatience)
 	defer cancel()
+	if ofRoot(path, o) {
+		return nil, remote.Probe(ctx, o.Socket), nil // a sub-agent's: it waits for nobody, its root does
+	}
 	c, err := remote.Dial(ctx, o.Socket)
 	if err != nil {
 		var refused *remote.Error
@@ -181,7 +184,6 @@ func (a *App) allQuestions(ctx context.Context, store *logstore.Store) ([]sessio
 	if err != nil {
 		return nil, err
 	}
-	entries = slices.DeleteFunc(entries, func(e logstore.Entry) bool { return e.Header.Origin == originSubagent })
 	found, failed := make([]sessionQuestions, len(entries)), make([]error, len(entries))
 	inParallel(len(entries), func(i int) {
 		if failed[i] = entries[i].Err; failed[i] == nil {

@@ -34,6 +34,10 @@ type waitingCall struct {
 
 // apply consumes the next line.
 func (f *askFold) apply(l logstore.Line) error {
+	switch l.Type {
+	case session.TypeTurnStart, session.TypeTurnEnd, session.TypeSettings: // that they stand here is all that counts
+		return f.questions.Apply(session.Event{Seq: l.Seq, Type: l.Type})
+	}
 	if !f.matters(l) {
 		return nil
 	}
@@ -131,9 +135,7 @@ func (f *askFold) spliced(e session.Event) error {
 // inbox is looked at, by reading those events of the log once more.
 func (f *askFold) list(ctx context.Context, path string, end logstore.End) (remote.QuestionList, error) {
 	var st session.State
-	if end.Header.Origin != originSubagent { // a sub-agent cannot ask
-		st.Questions = f.questions
-	}
+	st.Questions = f.questions
 	for _, q := range st.Questions.Active() {
 		if !f.replied[q.CallID] {
 			continue
@@ -149,7 +151,7 @@ func (f *askFold) list(ctx context.Context, path string, end logstore.End) (remo
 }
 
 // originSubagent marks the header of a sub-agent's session.
-const originSubagent = "subagent"
+const originSubagent = session.OriginSubagent
 
 // readInbox folds the inbox up to the event before next.
 func readInbox(ctx context.Context, path string, next int64) (*session.Inbox, error) {
@@ -179,7 +181,12 @@ func readInbox(ctx context.Context, path string, next int64) (*session.Inbox, er
 // owner for alive or not: without one, what is open has been left open by a
 // crash, and the next owner will find it continued.
 func readQuestions(ctx context.Context, path string, live bool) (remote.QuestionList, session.Header, error) {
+	h, err := logstore.ReadHeader(path)
+	if err != nil {
+		return remote.QuestionList{}, h, err
+	}
 	var f askFold
+	f.questions.Of(h)
 	end, err := logstore.Read(ctx, path, func(l logstore.Line) error { return damagedAt(path, l, f.apply(l)) })
 	if err != nil {
 		return remote.QuestionList{}, end.Header, err

@@ -97,6 +97,9 @@ func (a *author) write(turns int) {
 	timed := a.r.IntN(5) > 0
 	for range turns {
 		a.user()
+		if a.turn == 0 || a.r.IntN(4) == 0 { // a run begins
+			a.put(session.TypeSettings, session.Settings{})
+		}
 		a.turn++
 		a.put(session.TypeTurnStart, session.TurnStart{Turn: a.turn})
 		for step := 1; step <= 1+a.r.IntN(3); step++ {
@@ -113,6 +116,9 @@ func (a *author) write(turns int) {
 			}
 			a.step(step)
 			a.user()
+			if a.r.IntN(6) == 0 { // an adaptation
+				a.put(session.TypeSettings, session.Settings{})
+			}
 		}
 		a.put(session.TypeTurnEnd, session.TurnEnd{Turn: a.turn, Reason: session.Reason{Kind: session.EndCompleted}})
 		if a.r.IntN(20) == 0 {
@@ -211,15 +217,25 @@ func (a *author) outcome(id string) (text string, failed bool) {
 // an owner what it says after repair, wherever a log ends.
 func TestQuestionsByPrefixAreThoseOfTheWholeFold(t *testing.T) {
 	b := newBox(t)
-	path := b.create(t, session.Header{}, asked(t, "x"))
-	header := strings.SplitAfterN(readFile(t, path), "\n", 2)[0]
+	paths := []string{
+		b.create(t, session.Header{}, asked(t, "x")),
+		b.create(t, session.Header{Origin: originSubagent, ParentSession: "p"}, asked(t, "x")),
+	}
 	open, queued, settled := 0, 0, 0
 	for seed := range uint64(150) {
+		path := paths[seed%2]
+		header := strings.SplitAfterN(readFile(t, path), "\n", 2)[0]
+		h, err := session.ParseHeader([]byte(header))
+		if err != nil {
+			t.Fatal(err)
+		}
 		a := &author{tb: t, r: rand.New(rand.NewPCG(seed, 1))}
+		a.state.Of(h)
 		a.write(1 + int(seed%5))
 		for _, n := range []int{len(a.events), a.r.IntN(len(a.events) + 1), a.r.IntN(len(a.events) + 1)} {
 			lines := []byte(header)
 			var st session.State
+			st.Of(h)
 			for _, e := range a.events[:n] {
 				lines = e.AppendLine(lines)
 				if err := st.Apply(e); err != nil {

@@ -36,6 +36,8 @@ func (a *App) reach(ctx context.Context, cfg *config.Config, t target, live func
 		switch {
 		case err == nil:
 			return dead(ctx, own)
+		case bound.Err() != nil && ctx.Err() == nil:
+			return &logstore.BusyError{Path: t.path} // its owner has the lock and does not answer
 		case !errors.As(err, &busy):
 			return err
 		}

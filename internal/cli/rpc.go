@@ -21,7 +21,7 @@ func newRPC(a *App, run func(context.Context, *App, rpcOptions) error) *cobra.Co
 		Short: "Serve sessions to a program, as JSON-RPC on standard input and output",
 		Long: "Serve sessions to a program: JSON-RPC 2.0, one object a line, on standard input and output.\n" +
 			"The client says in initialize where it works and with which settings; flags are for what it leaves out. docs/protocol.md has the messages.",
-		Example: `  deepseek rpc < requests.jsonl
+		Example: `  echo '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"cwd":"."}}' | deepseek rpc
   deepseek rpc --model demo`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.settings = given(cmd.Flags())

@@ -217,7 +217,6 @@ func TestRPCTellsTheLogAsItStands(t *testing.T) {
 	c := b.rpc(t)
 	b.initialize(t, c, b.script(t, scriptTexts), "")
 	id := c.prompt("", "go")
-	c.untilIdle() // told before the first event
 	c.untilIdle()
 	c.prompt(id, "go on")
 	c.untilEvent(session.TypeTurnEnd)

@@ -35,6 +35,9 @@ func newRun(a *App, run func(context.Context, *App, runOptions) error) *cobra.Co
 		Example: `  deepseek run --model demo "what is here?"
   echo "what is here?" | deepseek run --model demo --output json -`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("session") && o.session == "" {
+				return usagef("--session is empty\ngive an id, part of one, last, or a path; deepseek sessions lists them")
+			}
 			if last && o.session != "" {
 				return usagef("--continue and --session name two sessions\ngive one of them")
 			}
@@ -160,10 +163,15 @@ type performance struct {
 	pump    *pump
 	asking  *asking
 	abort   context.CancelCauseFunc // ends the run with an error of ours
+
+	asRun    session.Settings // where a task of a script says nothing else
+	maxSteps int              // of the task in hand
 }
 
 func newPerformance(o *owner, signals *Signals, answers *question.Script) *performance {
-	return &performance{owner: o, signals: signals, answers: answers, show: newShow(o)}
+	return &performance{
+		owner: o, signals: signals, answers: answers, show: newShow(o), asRun: o.settings, maxSteps: o.cfg.MaxSteps,
+	}
 }
 
 // run performs the tasks in order, none meaning what is queued alone. It stops
@@ -181,8 +189,10 @@ func (p *performance) run(ctx context.Context, tasks []task) (err error) {
 		defer cancel()
 	}
 	for i, t := range tasks {
-		if err := p.apply(t); err != nil {
-			return err
+		if len(tasks) > 1 || t.own() {
+			if err := p.apply(t); err != nil {
+				return err
+			}
 		}
 		if err := p.one(ctx, t, i == len(tasks)-1); err != nil {
 			return err
@@ -275,10 +285,7 @@ func (p *performance) end(err error) error {
 
 // apply takes up what a task of a script says for itself.
 func (p *performance) apply(t task) error {
-	if t.mode == "" && t.timeout == nil && t.maxSteps == 0 {
-		return nil
-	}
-	s := p.settings
+	s, steps := p.asRun, p.cfg.MaxSteps
 	if t.mode != "" {
 		s.Mode = t.mode
 	}
@@ -288,7 +295,10 @@ func (p *performance) apply(t task) error {
 	if s.Mode == config.Legacy {
 		s.Timeout, s.MaxTimeout = config.DefaultTimeout, nil
 	}
-	p.settings = s
+	if t.maxSteps > 0 {
+		steps = t.maxSteps
+	}
+	p.settings, p.maxSteps = s, steps
 	tools, err := p.registry()
 	if err != nil {
 		return err
@@ -299,9 +309,7 @@ func (p *performance) apply(t task) error {
 	}
 	return p.agent.Reconfigure(func(o *engine.Options) {
 		o.Settings, o.Tools, o.PlanTools = s, tools, planTools
-		if t.maxSteps > 0 {
-			o.MaxSteps = t.maxSteps
-		}
+		o.MaxSteps, p.options.MaxSteps = steps, steps // of its sub-agents too
 	})
 }
 
@@ -328,7 +336,7 @@ func (p *performance) verdict(ctx context.Context, res *session.RunResult, end s
 		}
 		return nil
 	}
-	return failedRun(ctx, end, p.cfg.MaxSteps)
+	return failedRun(ctx, end, p.maxSteps)
 }
 
 // failedRun turns the ending of a run into a code and words.

@@ -87,7 +87,7 @@ func rowOf(ctx context.Context, store *logstore.Store, e logstore.Entry) (r sess
 	_, r.Live = store.LiveOwner(ctx, e.Path)
 	err := e.Err
 	if err == nil {
-		r.Questions, r.Task, err = scanForRow(ctx, e.Path)
+		r.Questions, r.Task, err = scanForRow(ctx, e)
 	}
 	if err != nil {
 		r.Error = oneLine(err.Error())
@@ -96,16 +96,17 @@ func rowOf(ctx context.Context, store *logstore.Store, e logstore.Entry) (r sess
 }
 
 // scanForRow reads a log once for what its two ends do not tell.
-func scanForRow(ctx context.Context, path string) (waiting int, task string, err error) {
+func scanForRow(ctx context.Context, entry logstore.Entry) (waiting int, task string, err error) {
 	var asks askFold
 	var first taskFold
-	end, err := logstore.Read(ctx, path, func(l logstore.Line) error {
-		return damagedAt(path, l, errors.Join(asks.apply(l), first.apply(l)))
+	asks.questions.Of(entry.Header)
+	end, err := logstore.Read(ctx, entry.Path, func(l logstore.Line) error {
+		return damagedAt(entry.Path, l, errors.Join(asks.apply(l), first.apply(l)))
 	})
 	if err != nil {
 		return 0, first.task, err
 	}
-	list, err := asks.list(ctx, path, end)
+	list, err := asks.list(ctx, entry.Path, end)
 	for _, q := range list.Active {
 		if !q.Queued {
 			waiting++

@@ -138,7 +138,12 @@ func (r *reading) transcript(ctx context.Context, keep view.Bound) (*view.Transc
 // before: one that leaves while the file is read has closed its turn by then or
 // will not, but one that was not there may have begun one.
 func (r *reading) read(ctx context.Context, keep view.Bound, live bool) (*view.Transcript, logstore.End, error) {
+	h, err := logstore.ReadHeader(r.path)
+	if err != nil {
+		return nil, logstore.End{}, err
+	}
 	b := view.NewBuilder(keep)
+	b.Of(h)
 	end, err := logstore.Read(ctx, r.path, func(l logstore.Line) error {
 		e, err := l.Event()
 		if err != nil {

@@ -23,6 +23,8 @@ func (s Signal) Name() string {
 		return "SIGTERM"
 	case syscall.SIGHUP:
 		return "SIGHUP"
+	case syscall.SIGQUIT:
+		return "SIGQUIT"
 	}
 	return s.Signal.String()
 }
@@ -30,7 +32,7 @@ func (s Signal) Name() string {
 // Exit is the exit code of a process that the signal ended.
 func (s Signal) Exit() int { return ExitSignal + int(s.Signal) }
 
-// Signals turns the first SIGINT, SIGTERM or SIGHUP into the end of a context,
+// Signals turns the first SIGINT, SIGTERM, SIGHUP or SIGQUIT into the end of a context,
 // with a Signal as its cause, and the second into the end of the process. A
 // signal that was ignored when the program was started (nohup, a background job
 // of a script) stays ignored.
@@ -53,7 +55,7 @@ type Signals struct {
 // the caller owes. exit is os.Exit except in tests.
 func Watch(parent context.Context, exit func(code int)) (context.Context, *Signals) {
 	s := &Signals{exit: exit, in: make(chan os.Signal, 4), quit: make(chan struct{}), done: make(chan struct{}), last: map[int]func(){}}
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) {
 			signal.Notify(s.in, sig)
 		}

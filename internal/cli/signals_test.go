@@ -11,7 +11,7 @@ func TestFirstSignalEndsTheContextAndTheSecondTheProcess(t *testing.T) {
 	for _, c := range []struct {
 		sig  syscall.Signal
 		code int
-	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}} {
+	}{{syscall.SIGINT, 130}, {syscall.SIGTERM, 143}, {syscall.SIGHUP, 129}, {syscall.SIGQUIT, 131}} {
 		exited := make(chan int, 1)
 		ctx, s := Watch(t.Context(), func(code int) { exited <- code })
 		restored := false

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,9 @@ type task struct {
 	timeout  *int          // seconds; nil = as the run's
 	maxSteps int           // 0 = as the run's
 }
+
+// own tells whether the task says anything for itself.
+func (t task) own() bool { return t.mode != "" || t.timeout != nil || t.maxSteps != 0 }
 
 func (t task) input() *engine.Input {
 	if t.reply != nil || t.text == "" {
@@ -149,6 +153,9 @@ func readTasks(path string) ([]task, error) {
 	if err := dec.Decode(&file); err != nil {
 		return nil, usagef("%s: %s\na script is a list `tasks:` of strings or of {task, mode, timeout, max_steps}", path, yamlReason(err))
 	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, usagef("%s: there is a second document in it\nput all tasks into one list `tasks:`", path)
+	}
 	if len(file.Tasks) == 0 {
 		return nil, usagef("%s: there is no task in it\na script is a list `tasks:` of strings or of {task, mode, timeout, max_steps}", path)
 	}
@@ -183,6 +190,11 @@ func (t *scriptTask) UnmarshalYAML(n *yaml.Node) error {
 			return fmt.Errorf("line %d: %w", n.Content[i].Line, err)
 		}
 	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if k, v := n.Content[i], n.Content[i+1]; (k.Value == "timeout" || k.Value == "max_steps") && v.Tag != "!!int" {
+			return fmt.Errorf("line %d: %s is %q, want a whole number", v.Line, k.Value, v.Value)
+		}
+	}
 	type plain scriptTask // without this method
 	if err := n.Decode((*plain)(t)); err != nil {
 		return err
@@ -209,5 +221,7 @@ func (t scriptTask) check() error {
 
 // yamlReason is a YAML error on one line.
 func yamlReason(err error) string {
-	return strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
+	words := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
+	words, _, _ = strings.Cut(words, " in type ") // a name of ours
+	return strings.TrimPrefix(words, "unmarshal errors: ")
 }

@@ -28,14 +28,16 @@ var ErrNoKey = errors.New("no API key: set " + KeyVariable + ",\n" +
 // when a key is needed. The key is in none of its errors.
 func (c *Config) Key(ctx context.Context) (string, error) {
 	if key, _ := lookupEnv(c.environ, KeyVariable); strings.TrimSpace(key) != "" {
-		return checkKey(key, KeyVariable)
+		key, err := checkKey(key)
+		return key, keyError(Source{Origin: FromEnv, Name: KeyVariable}, "", err)
 	}
 	if c.KeyFile != "" {
 		data, err := readRegular(c.KeyFile, 64<<10)
 		if err != nil {
 			return "", &Error{Source: c.Source("key_file"), Key: "key_file", Reason: c.KeyFile + ": " + plainReason(err)}
 		}
-		return checkKey(firstLine(data), "the file "+c.KeyFile)
+		key, err := checkKey(firstLine(data))
+		return key, keyError(c.Source("key_file"), "key_file", err)
 	}
 	if c.keyCommand != "" {
 		key, err := c.runKeyCommand(ctx)
@@ -45,7 +47,8 @@ func (c *Config) Key(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", &Error{Source: c.Source("key_command"), Key: "key_command", Reason: err.Error()}
 		}
-		return checkKey(key, "what key_command printed")
+		key, err = checkKey(key)
+		return key, keyError(c.Source("key_command"), "key_command", err)
 	}
 	return "", ErrNoKey
 }
@@ -95,15 +98,23 @@ func firstLine(data []byte) string {
 
 // checkKey refuses what cannot stand in a header, so that a wrong file shows
 // here and not as a puzzling refusal of the server.
-func checkKey(key, where string) (string, error) {
+func checkKey(key string) (string, error) {
 	key = strings.TrimSpace(key)
 	if key == "" {
-		return "", fmt.Errorf("no API key: the first line of %s is empty", where)
+		return "", errors.New("no API key: the first line is empty")
 	}
 	for i := range len(key) {
 		if key[i] <= ' ' || key[i] >= 0x7f {
-			return "", fmt.Errorf("%s holds no API key: character %d can be in none", where, i+1)
+			return "", fmt.Errorf("this is no API key: character %d can be in none", i+1)
 		}
 	}
 	return key, nil
+}
+
+// keyError places what checkKey found.
+func keyError(source Source, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Source: source, Key: key, Reason: err.Error()}
 }

@@ -222,6 +222,9 @@ func (a *Agent) commit(turn, step int, resp model.Response) ([]session.Call, err
 			c.ID = a.newCallID(taken)
 		}
 		taken[c.ID] = true
+		if a.opts.Redact != nil { // tools and people are shown what the log holds
+			c.Arguments = string(a.opts.Redact([]byte(c.Arguments)))
+		}
 		calls[i] = c
 	}
 	return calls, a.put(item{session.TypeAssistantMessage, session.AssistantMessage{

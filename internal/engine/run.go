@@ -14,6 +14,8 @@ type RunOptions struct {
 	Plan  bool       // in plan mode from now on; a session that is in it stays in it
 	Goal  *GoalStart // nil: the goal stays as it is, and disarmed if this process has not armed it
 	Leave bool       // at its end the owner goes: messages are refused from then on
+
+	Subagent *session.Subagent // of a sub-agent's session: who delegated what; else nil
 }
 
 // Input is the message that opens an interval.
@@ -103,6 +105,9 @@ func (a *Agent) open(o RunOptions) (id string, err error) {
 	batch := []item{{session.TypeSettings, a.settings()}}
 	if o.Plan && !a.state.Plan {
 		batch = append(batch, item{session.TypePlanMode, session.PlanMode{Active: true}})
+	}
+	if o.Subagent != nil {
+		batch = append(batch, item{session.TypeSubagent, o.Subagent})
 	}
 	armed := a.armed
 	var stale []item

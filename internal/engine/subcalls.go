@@ -17,6 +17,10 @@ const CodeNotFromCode = "NOT_FROM_CODE"
 // other, at most ten, every other alone. mu owns all of it but the fields that
 // never change. It is never held over a tool, the disk or a callback; the
 // order of locks is mu, the batch's, the agent's.
+//
+// A question of the code that ends without an answer holds nothing back: the
+// code has the outcome in hand and goes on, and the calls beside it in the
+// model's message were made in the knowledge that the code decides.
 type subCalls struct {
 	batch  *batch
 	parent *callRun

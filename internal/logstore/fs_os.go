@@ -83,10 +83,18 @@ func openSame(lock *flock.Flock, path string, created bool) (*os.File, error) {
 	return f, nil
 }
 
+// OpenRead takes regular files only: opening a pipe would wait for a writer.
 func (osFS) OpenRead(path string) (file, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &os.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	return osFile{File: f}, nil
 }

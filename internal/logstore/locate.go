@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"deepseek/internal/session"
 )
 
 // minPart is the length of the shortest part of an id that Locate takes.
@@ -107,7 +109,7 @@ func (s *Store) last(cwd string) (string, error) {
 	}
 	for _, e := range list {
 		// Of a file without a readable header nobody knows whose it is.
-		if e.Header.ID != "" && e.Header.Origin != "subagent" {
+		if e.Header.ID != "" && e.Header.Origin != session.OriginSubagent {
 			return filepath.Abs(e.Path)
 		}
 	}

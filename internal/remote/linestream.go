@@ -26,12 +26,16 @@ type LineStream struct {
 // NewLineStream begins to read and write. Lines that come in may have so many
 // bytes. The caller owes Close, and nobody else uses the files until then.
 func NewLineStream(in, out *os.File, longest int) (*LineStream, error) {
+	lim := stdioLimits
+	lim.line = longest
+	return newLineStream(in, out, lim)
+}
+
+func newLineStream(in, out *os.File, lim limits) (*LineStream, error) {
 	files, err := newFileStream(in, out)
 	if err != nil {
 		return nil, err
 	}
-	lim := stdioLimits
-	lim.line = longest
 	s := &LineStream{files: files, in: newLineReader(files, lim, false), lim: lim, written: make(chan struct{})}
 	s.out = newOutbox(lim, func() {
 		// The reason may still get through to a client that begins to read.

@@ -38,6 +38,9 @@ const (
 	NoteSettled   = "questions/settled"
 	NoteWait      = "questions/wait"
 	NoteWaitEnded = "questions/waitEnded"
+
+	NoteSubagentStarted  = "subagent.started"
+	NoteSubagentFinished = "subagent.finished"
 )
 
 // Parameters. A field without omitempty has to be there; a field that is not
@@ -205,6 +208,14 @@ type SettledNote struct {
 	SessionID string           `json:"sessionId"`
 	CallID    string           `json:"callId"`
 	Answers   []session.Answer `json:"answers"`
+}
+
+// SubagentNote is the payload of subagent.started and subagent.finished.
+type SubagentNote struct {
+	SessionID      string `json:"sessionId"` // of the session that delegated
+	ChildSessionID string `json:"childSessionId"`
+	Description    string `json:"description"`
+	FinishReason   string `json:"finishReason,omitempty"` // of one that has finished, where it is known
 }
 
 // WaitNote is the payload of questions/wait. It follows an attachWait that

@@ -19,6 +19,8 @@ type seat struct {
 	out  *outbox
 	lim  limits
 	info ServerInfo
+	// presumed is the status that a subscriber takes for granted and is not told; "" = none.
+	presumed string
 	// afterAnswer has something done once the request in hand is answered.
 	afterAnswer func(func())
 
@@ -247,13 +249,21 @@ func (s *seat) withdraw(ctx context.Context, p *CallParams) (any, error) {
 	return WithdrawResult{withdrawn}, nil
 }
 
-// release lets all claims go.
+// release lets all claims go. The ends of their waits that have come by then are told.
 func (s *seat) release() {
 	s.mu.Lock()
 	claims := s.claims
 	s.claims = map[string]*held{}
 	s.mu.Unlock()
-	for _, h := range claims {
+	for callID, h := range claims {
+		select {
+		case e, ok := <-h.claim.Ended():
+			if ok {
+				// A failure is the connection's, which is ending.
+				_ = s.note(NoteWaitEnded, WaitEndedNote{s.id, callID, e.Outcome, e.Mine})
+			}
+		default:
+		}
 		close(h.stop)
 		h.claim.Detach()
 	}

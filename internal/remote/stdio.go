@@ -18,6 +18,9 @@ const (
 	CodeSessionNotOpen     = "SESSION_NOT_OPEN" // it is not owned here
 )
 
+// statusIdle is the status of a session that nobody works on.
+const statusIdle = "idle"
+
 // stdio is a server on standard streams: one client, any number of sessions.
 // Its handlers run one at a time, and nothing else touches its fields while
 // they do.
@@ -98,6 +101,7 @@ func (s *stdio) find(name string) call {
 func (s *stdio) sit(owned Session) *place {
 	host := ownClient{owned, s.caps.Approvals}
 	p := &place{newSeat(host, s.out, s.lim, s.info, s.ch.afterAnswer), owned}
+	p.presumed = statusIdle // nothing has been worked on
 	s.places[p.id] = p
 	return p
 }

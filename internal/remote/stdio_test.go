@@ -358,7 +358,7 @@ func soup(t *testing.T, seed uint64, n int) {
 			t.Errorf("seed %d: a second answer to %s", seed, id)
 		}
 		answered[id] = true
-		over = over || id == `"shutdown"` && m.Error == nil
+		over = over || strings.HasPrefix(id, `"shutdown`) && m.Error == nil
 	}
 	if err := p.ended(); err != nil || b.open() != 0 {
 		t.Errorf("seed %d: %v, %d sessions open", seed, err, b.open())
@@ -411,7 +411,8 @@ func soupLine(r *rand.Rand, i int) (line, id string) {
 		return []string{"", "null", "5", `"x"`, "{}", "\xff", `{"id":{},` + text + "}", `{"jsonrpc":"2.0","id":7,"result":{}}`}[r.IntN(7)], ""
 	case 5:
 		if r.IntN(40) == 0 {
-			return `{"jsonrpc":"2.0","id":"shutdown","method":"shutdown"}`, `"shutdown"`
+			id = fmt.Sprintf(`"shutdown %d"`, i)
+			return `{"jsonrpc":"2.0","id":` + id + `,"method":"shutdown"}`, id
 		}
 	case 6:
 		id = fmt.Sprintf("%q", id)

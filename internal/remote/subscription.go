@@ -24,8 +24,9 @@ type subscription struct {
 	done    chan struct{}
 
 	next   int64  // seq of the next event to tell
-	status string // the last that was told
+	status string // the last that was told, or is taken for granted
 	begun  bool   // ready is closed
+	agents subagents
 }
 
 // subscribe begins to tell what happens from a seq on, until unsubscribe. When it
@@ -34,7 +35,7 @@ type subscription struct {
 // asked for it.
 func (s *seat) subscribe(ctx context.Context, from int64) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	sub := &subscription{seat: s, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), next: from}
+	sub := &subscription{seat: s, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), next: from, status: s.presumed, agents: subagents{}}
 	// A wait that opens from here on is told; one that is open already is for
 	// questions/list, so a client that lists after it has read misses none.
 	sub.unwatch = s.host.Watch(sub.question)
@@ -94,7 +95,11 @@ func (sub *subscription) tell(ctx context.Context, n Notice) error {
 			return err
 		}
 		sub.next = n.Seq + 1
+		if err := sub.subagent(ctx, n.Event); err != nil {
+			return err
+		}
 		return sub.reply(ctx, n.Event)
+	case n.Status != "" && n.Status == sub.status: // as it was before
 	case n.Status != "":
 		line, err := notification(NoteStatus, StatusNote{id, n.Status})
 		if err != nil {
@@ -121,6 +126,19 @@ func (sub *subscription) question(e question.Event) {
 	case e.Outcome == question.Answered:
 		_ = s.note(NoteSettled, SettledNote{s.id, e.Card.CallID, orEmpty(e.Answers)})
 	}
+}
+
+// subagent tells that a sub-agent has started or finished.
+func (sub *subscription) subagent(ctx context.Context, raw rawEvent) error {
+	method, n := sub.agents.note(sub.seat.id, raw)
+	if method == "" {
+		return nil
+	}
+	line, err := notification(method, n)
+	if err != nil {
+		return err
+	}
+	return sub.seat.out.pushWait(ctx, line)
 }
 
 // reply tells that a question is settled when a late answer has been admitted.

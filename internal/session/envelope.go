@@ -21,8 +21,11 @@ type Header struct {
 	DelegationDepth int    `json:"delegationDepth"`
 	ParentSession   string `json:"parentSession,omitempty"`
 	SeedLength      *int   `json:"seedLength,omitempty"`
-	Origin          string `json:"origin,omitempty"` // "subagent" or absent
+	Origin          string `json:"origin,omitempty"` // OriginSubagent or absent
 }
+
+// OriginSubagent is the origin of a session that an agent began by delegating.
+const OriginSubagent = "subagent"
 
 // Event is every other line of a session file. Its layout on disk is
 //
@@ -37,6 +40,8 @@ type Event struct {
 	Data      json.RawMessage `json:"data"`
 	SurfaceOp *SurfaceOp      `json:"surfaceOp,omitempty"`
 	Ignorable bool            `json:"ignorable,omitempty"`
+
+	read *reading // while a State applies it; nil otherwise
 }
 
 // SurfaceOp marks the user/message by which compaction replaces others.

@@ -163,9 +163,28 @@ func (h *History) Messages() ([]Message, error) {
 	return out, nil
 }
 
-func decode(e Event, into any) error {
-	if err := json.Unmarshal(e.Data, into); err != nil {
-		return fmt.Errorf("%w: event %d, %s: %w", ErrDamaged, e.Seq, e.Type, err)
+// decode reads the payload of an event. Where the event is one of a State's, it
+// is decoded once for all folds: they read what they are handed, and change
+// nothing behind its pointers.
+func decode[T any](e Event, into *T) error {
+	if e.read != nil {
+		if v, ok := e.read.payload.(*T); ok {
+			*into = *v
+			return nil
+		}
+	}
+	if !quick(e.Data, into) {
+		if err := json.Unmarshal(e.Data, into); err != nil {
+			return fmt.Errorf("%w: event %d, %s: %w", ErrDamaged, e.Seq, e.Type, err)
+		}
+	}
+	if e.read != nil {
+		v := *into
+		e.read.payload = &v
 	}
 	return nil
 }
+
+// reading is what was last decoded of an event, a pointer to it. It is of the
+// goroutine that applies the event.
+type reading struct{ payload any }

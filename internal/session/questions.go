@@ -38,14 +38,23 @@ type Tracked struct {
 // without an answer, settled when it has one, and removed when the call ended
 // in any other way. What is settled or removed stays so. The inbox plays no
 // part: a queued reply can still be discarded. Compaction plays none either.
+//
+// A sub-agent asks nobody, so what it asks is not tracked, not even if it was
+// killed before it was told so. But its session can be gone on with by a
+// person, who can be asked. The log tells one from the other: the parent's run
+// is the first, and no parent ever goes on with it; every later run says its
+// settings between two turns.
 type Questions struct {
-	timed   bool
-	message int64 // seq of the last assistant message
-	asked   int
-	byID    map[string]*tracked // nil: removed
-	active  []*tracked          // open and continued, in the order asked
-	open    int                 // of them
-	settled []*tracked          // in the order asked
+	subagent bool // the session is one's
+	inTurn   bool
+	resumed  bool // a later run than the first has begun
+	timed    bool
+	message  int64 // seq of the last assistant message
+	asked    int
+	byID     map[string]*tracked // nil: removed
+	active   []*tracked          // open and continued, in the order asked
+	open     int                 // of them
+	settled  []*tracked          // in the order asked
 }
 
 type tracked struct {
@@ -61,7 +70,13 @@ func (q *Questions) Apply(e Event) error {
 	case TypeEndSeed:
 		// What was asked before is the parent session's to answer. The header
 		// stands: it is the one that the next calls are made under.
-		*q = Questions{timed: q.timed}
+		*q = Questions{subagent: q.subagent, timed: q.timed}
+	case TypeTurnStart:
+		q.inTurn = true
+	case TypeTurnEnd:
+		q.inTurn = false
+	case TypeSettings: // the data plays no part
+		q.resumed = q.resumed || e.Seq > 0 && !q.inTurn
 	case TypeAssistantMessage:
 		q.message = e.Seq
 	case TypeToolCall:
@@ -77,6 +92,9 @@ func (q *Questions) Apply(e Event) error {
 	}
 	return nil
 }
+
+// Of says whose log it is that is folded, before the first event of it.
+func (q *Questions) Of(h Header) { q.subagent = h.Origin == OriginSubagent }
 
 // header reads whether calls are timed from now on: the tool's own schema says so.
 func (q *Questions) header(e Event) error {
@@ -109,7 +127,7 @@ func (q *Questions) header(e Event) error {
 // asks is the cheap test that keeps the arguments of other tools, which can be
 // whole files, from being decoded.
 func (q *Questions) asks(e Event) bool {
-	return q.timed && bytes.Contains(e.Data, []byte(AskTool))
+	return q.timed && (!q.subagent || q.resumed) && bytes.Contains(e.Data, []byte(AskTool))
 }
 
 func (q *Questions) call(e Event) error {

@@ -27,6 +27,9 @@ type State struct {
 	instructions *string // the last that a model was sent
 }
 
+// Of says whose log it is that is folded, before the first event of it.
+func (s *State) Of(h Header) { s.Questions.Of(h) }
+
 // Apply consumes the next event. An unknown type is refused unless it is ignorable.
 func (s *State) Apply(e Event) error {
 	if e.Seq != s.Next {
@@ -39,6 +42,7 @@ func (s *State) Apply(e Event) error {
 		}
 		return fmt.Errorf("%w: unknown event type %q at seq %d", ErrTooNew, e.Type, e.Seq)
 	}
+	e.read = &reading{}
 	for _, apply := range []func(Event) error{s.Questions.Apply, s.Turns.Apply, s.History.Apply, s.Inbox.Apply, s.Goals.Apply, s.note} {
 		if err := apply(e); err != nil {
 			return err

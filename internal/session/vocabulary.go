@@ -201,6 +201,8 @@ type ToolMeta struct {
 	Signal     string     `json:"signal,omitempty"`     // that ended a command
 	DurationMS int64      `json:"durationMs,omitempty"` // of the call
 	Denied     bool       `json:"denied,omitempty"`     // an approval was refused
+
+	FinishReason string `json:"finishReason,omitempty"` // of a sub-agent
 }
 
 // Observed is a version of a file that the model has read or written.
@@ -316,6 +318,15 @@ const (
 	DecisionSession = "session"
 	DecisionDenied  = "denied"
 )
+
+// Subagent is logged twice: by the session that delegated, when the sub-agent
+// has begun, and by the sub-agent's own.
+type Subagent struct {
+	CallID          string `json:"callId"` // of the parent's, which delegated
+	ChildSessionID  string `json:"childSessionId"`
+	ParentSessionID string `json:"parentSessionId,omitempty"` // in the sub-agent's log only
+	Description     string `json:"description"`
+}
 
 // Codes of results that repair and cancel write.
 const (

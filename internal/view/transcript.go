@@ -70,7 +70,7 @@ type Item struct {
 	Late      bool               `json:"-"`                // the answers came, or will come, by a message
 
 	Event   string `json:"event,omitempty"`   // note: the type of its event
-	Session string `json:"session,omitempty"` // note: of a sub-agent
+	Session string `json:"session,omitempty"` // note: the sub-agent's, or in its own transcript its parent's
 
 	title   string // of a tool call, on one line
 	started bool   // a call that has begun

@@ -20,6 +20,7 @@ type Bound func(string) string
 // questions as continued. An error of the events ends it.
 func Build(h session.Header, events iter.Seq2[session.Event, error], live bool, keep Bound) (*Transcript, error) {
 	b := NewBuilder(keep)
+	b.Of(h)
 	for e, err := range events {
 		if err != nil {
 			return nil, err
@@ -63,6 +64,9 @@ func NewBuilder(keep Bound) *Builder {
 	}
 	return &Builder{keep: keep, calls: map[string]*Item{}, approvals: map[string]string{}, receipts: map[string]session.Event{}}
 }
+
+// Of says whose log it is, before the first event of it.
+func (b *Builder) Of(h session.Header) { b.questions.Of(h) }
 
 // Open tells whether a turn is open.
 func (b *Builder) Open() bool { return b.open.Open() }

@@ -71,10 +71,14 @@ func (b *Builder) note(e session.Event) error {
 					break
 				}
 			}
+			what := "sub-agent "
+			if parent := words(v["parentSessionId"]); parent != "" { // it stands in the sub-agent's own log
+				what, id, text = "delegated by session ", parent, parent
+			}
 			if d := words(v["description"]); d != "" && id != "" {
 				text += ": " + d
 			}
-			b.remark(e, true, "sub-agent %s", text).Session = id
+			b.remark(e, true, "%s%s", what, text).Session = id
 		})
 	case session.TypeEndSeed:
 		b.remark(e, true, "up to here inherited from the parent session")

@@ -121,7 +121,7 @@ func (p *page) head(t *Transcript) {
 	p.put("", "begun "+p.clock(t.Header.CreatedAt)+" in "+OneLine(t.Header.Cwd), p.style.dim.Sprint)
 	if h := t.Header; h.ParentSession != "" {
 		what := "continues session "
-		if h.Origin == "subagent" {
+		if h.Origin == session.OriginSubagent {
 			what = "sub-agent of session "
 		}
 		p.put("", what+OneLine(h.ParentSession), p.style.dim.Sprint)

@@ -71,17 +71,23 @@ func TestWhatCodePrintsAndReturns(t *testing.T) {
 		{`1`, ``},
 		{`return () => 1`, ``}, // no JSON
 		{`console.log("a"); console.error("b", 1); return 2`, "a\nb 1\nreturn: 2"},
-		{`console.log({b: 1}, [1n], new Map([[1, 2]]), new Set([3]), undefined, null, Symbol("x"), 5n, f); function f() {}`,
-			`{"b":1} ["1n"] [[1,2]] [3] undefined null Symbol(x) 5n [function f]` + "\n"},
+		{
+			`console.log({b: 1}, [1n], new Map([[1, 2]]), new Set([3]), undefined, null, Symbol("x"), 5n, f); function f() {}`,
+			`{"b":1} ["1n"] [[1,2]] [3] undefined null Symbol(x) 5n [function f]` + "\n",
+		},
 		{`console.log(new TypeError("e"))`, "TypeError: e\n    at <anonymous> (line 1, column 26)\n"},
-		{`const a = {}; a.a = a; console.log(a, {toJSON() { throw 1 }})`,
-			"[object that cannot be shown: TypeError: circular reference] [object that cannot be shown: 1]\n"},
+		{
+			`const a = {}; a.a = a; console.log(a, {toJSON() { throw 1 }})`,
+			"[object that cannot be shown: TypeError: circular reference] [object that cannot be shown: 1]\n",
+		},
 		{`console.log("é😀\u0000")`, "é😀\x00\n"},
 		{`return await tools.echo({a: "é"})`, `return: "{\"a\":\"é\"}"`},
 		{`return await tools.echo()`, `return: "{}"`},
 		{`const q = await tools.ask_user_question({questions: []}); return [q.pending, q.callId]`, `return: [true,"c:ptc:1"]`},
-		{`try { await tools.fail() } catch (e) { return [e.name, e.code, e.message, e instanceof Error] }`,
-			`return: ["ToolError","FS_NOT_FOUND","FS_NOT_FOUND: there is no file x",true]`},
+		{
+			`try { await tools.fail() } catch (e) { return [e.name, e.code, e.message, e instanceof Error] }`,
+			`return: ["ToolError","FS_NOT_FOUND","FS_NOT_FOUND: there is no file x",true]`,
+		},
 		{`return (await Promise.allSettled([tools.fail(), tools.echo({b: 1})])).map(r => r.status)`, `return: ["rejected","fulfilled"]`},
 		// The call lasts until what it began has ended.
 		{`[1, 2].forEach(async n => { await tools.echo({n}); console.log("done") })`, "done\ndone\n"},
@@ -112,11 +118,15 @@ func TestFailuresAreToldWithTheirPlaces(t *testing.T) {
 		{`await new Promise(() => {})`, "the code waits for a promise that nothing will settle: no sub-call is under way, and there are no timers"},
 		{`const a = {}; a.a = a; await tools.echo(a)`, "TypeError: circular reference\n    at <anonymous> (line 1, column 40)"},
 		{`(async () => { throw new Error("lost") })(); return 1`, "the code ended, but failures were lost since nothing awaited their promises:\nError: lost\nOutput so far:\nreturn: 1"},
-		{`tools.fail(); Promise.reject({toString() { throw 1 }})`,
-			"the code ended, but failures were lost since nothing awaited their promises:\n\nToolError: FS_NOT_FOUND: there is no file x\nSub-calls made: 1. What they did stands."},
+		{
+			`tools.fail(); Promise.reject({toString() { throw 1 }})`,
+			"the code ended, but failures were lost since nothing awaited their promises:\na value that cannot be shown\nToolError: FS_NOT_FOUND: there is no file x\nSub-calls made: 1. What they did stands.",
+		},
 		// What has thrown begins nothing more.
-		{`(async () => { await tools.echo(); try { await tools.echo() } catch (e) { console.log(e.message) } })(); throw 1`,
-			"uncaught value: 1\nSub-calls made: 1. What they did stands.\nOutput so far:\nthe code has thrown, so it calls no more tools\n"},
+		{
+			`(async () => { await tools.echo(); try { await tools.echo() } catch (e) { console.log(e.message) } })(); throw 1`,
+			"uncaught value: 1\nSub-calls made: 1. What they did stands.\nOutput so far:\nthe code has thrown, so it calls no more tools\n",
+		},
 		{`await import("os")`, "ReferenceError: could not load module 'os'"},
 		{`Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)`, "TypeError: cannot block in this thread\n    at <anonymous> (line 1, column 13)"},
 	} {

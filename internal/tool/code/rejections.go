@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -94,16 +95,16 @@ const (
 	maxRejectionBytes = 1000
 )
 
-// textOf is a value as a string, "" where it cannot be made one.
+// textOf is a value as a string.
 func textOf(tls *libc.TLS, ctx uintptr, v libquickjs.TJSValue) string {
 	p := libquickjs.XJS_ToCStringLen2(tls, ctx, 0, v, 0)
 	if p == 0 {
 		libquickjs.XFreeValue(tls, ctx, libquickjs.XJS_GetException(tls, ctx))
-		return ""
+		return "a value that cannot be shown"
 	}
 	defer libquickjs.XJS_FreeCString(tls, ctx, p)
 	s := libc.GoString(p)
-	return s[:min(len(s), maxRejectionBytes)]
+	return strings.ToValidUTF8(s[:min(len(s), maxRejectionBytes)], "")
 }
 
 // list is what is left, in order.

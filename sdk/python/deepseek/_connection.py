@@ -145,7 +145,7 @@ class Connection:
     def _handle(self, line: bytes) -> None:
         m = json.loads(line)
         if "method" in m:
-            self._notified(m["method"], m["params"])
+            self._notified(m["method"], m.get("params") or {})
             return
         error = m.get("error")
         if m.get("id") is None:

@@ -117,7 +117,7 @@ class Core:
     # What the server tells.
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:
-        session_id = params["sessionId"]
+        session_id = params.get("sessionId", "")
         if method in ("session.event", "session.status"):
             kind = method.removeprefix("session.")
             with self._mu:

@@ -59,6 +59,9 @@ class Interval:
                     final = text or final
                     if data.get("usage"):
                         usage = _add(usage, data["usage"])
+                elif kind in ("compaction/summary", "compaction/end"):  # a summary is paid for like an answer
+                    if data.get("usage"):
+                        usage = _add(usage, data["usage"])
                 elif kind == "step/start":
                     steps += 1
                 elif kind == "approval/decided":

@@ -19,8 +19,8 @@ class Wait:
 
     With the claim the client owns the countdown: at zero it gives the question
     up, which then goes pending, and what the handler still answers is sent as a
-    late answer. An answer that loses to the end of the wait is sent as a late
-    answer too, once. ``_mu`` guards the outcome; whoever takes it, the handler's
+    late answer. An answer that loses to the end of the wait's time is sent as a
+    late answer too, once. ``_mu`` guards the outcome; whoever takes it, the handler's
     end, the timer, or the server, is the only one to act.
     """
 
@@ -35,6 +35,7 @@ class Wait:
         self._mu = threading.Lock()
         self._state = "claimed"  # then one of: answered, expired, ended
         self._outcome = ""
+        self._lost: Optional[dict[str, Any]] = None  # what was answered when another settlement had won
         self._timer: Optional[threading.Timer] = None
 
     def begin(self, remaining_ms: int, ask: Ask) -> None:
@@ -59,7 +60,10 @@ class Wait:
             self._outcome = self._outcome or outcome
             if self._state == "claimed":
                 self._state = "ended"
+            lost, self._lost = self._lost, None
         self._stop()
+        if lost is not None and outcome == "pending":
+            self._late(lost)
 
     def _take(self, state: str) -> str:
         """Takes the outcome if nobody has. Returns what the state was."""
@@ -102,7 +106,12 @@ class Wait:
                 self._detach()
                 self._failed(error)
         elif not r.result()["accepted"]:
-            self._late(params)
+            with self._mu:
+                outcome = self._outcome
+                if not outcome:
+                    self._lost = params  # until it is known how the wait ended
+            if outcome == "pending":
+                self._late(params)
 
     def _late(self, params: dict[str, Any]) -> None:
         def sent(r: "Future[Any]") -> None:

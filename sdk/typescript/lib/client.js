@@ -201,7 +201,7 @@ export class Client {
 
   /** @param {string} method @param {any} params */
   notified(method, params) {
-    const { sessionId } = params;
+    const { sessionId = "" } = params ?? {};
     if (method === "session.event" || method === "session.status") {
       const kind = method.slice("session.".length);
       for (const r of [...this.runs]) {

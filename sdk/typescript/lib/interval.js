@@ -74,6 +74,10 @@ export class Interval {
             if (e.data.usage) add(usage, e.data.usage);
             break;
           }
+          case "compaction/summary":
+          case "compaction/end": // a summary is paid for like an answer
+            if (e.data.usage) add(usage, e.data.usage);
+            break;
           case "step/start":
             steps++;
             break;

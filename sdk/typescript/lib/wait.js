@@ -10,8 +10,8 @@ const longestTimer = 2 ** 31 - 1; // of setTimeout, in milliseconds
  *
  * With the claim the client owns the countdown: at zero it gives the question
  * up, which then goes pending, and what the handler still answers is sent as a
- * late answer. An answer that loses to the end of the wait is sent as a late
- * answer too, once.
+ * late answer. An answer that loses to the end of the wait's time is sent as a
+ * late answer too, once.
  */
 export class Wait {
   /**
@@ -29,6 +29,8 @@ export class Wait {
     /** @type {"claimed" | "answered" | "expired" | "ended"} */
     this.state = "claimed";
     this.outcome = "";
+    /** @type {object | undefined} what was answered when another settlement had won */
+    this.lost = undefined;
     /** @type {NodeJS.Timeout | undefined} */
     this.timer = undefined;
   }
@@ -90,6 +92,8 @@ export class Wait {
   over(outcome) {
     this.outcome ||= outcome;
     this.take("ended");
+    if (this.lost && outcome === "pending") this.late(this.lost);
+    this.lost = undefined;
   }
 
   /**
@@ -115,7 +119,9 @@ export class Wait {
       }
       return;
     }
-    if (!r.accepted) await this.late(params);
+    if (r.accepted) return;
+    if (this.outcome === "pending") await this.late(params);
+    else if (!this.outcome) this.lost = params; // until it is known how the wait ended
   }
 
   /** @param {object} params */
