@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"deepseek/internal/cli"
-	"deepseek/internal/permission"
 	deepseek "deepseek/sdk"
 )
 
@@ -17,7 +16,7 @@ import (
 const serverVariable = "DEEPSEEK_TEST_SERVER"
 
 func TestMain(m *testing.M) {
-	if permission.IsHelper(os.Args) || os.Getenv(serverVariable) != "" {
+	if os.Getenv(serverVariable) != "" {
 		os.Exit(cli.Main(os.Args, cli.Std(), os.Environ()))
 	}
 	os.Exit(m.Run())

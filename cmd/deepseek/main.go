@@ -8,5 +8,5 @@ import (
 )
 
 func main() {
-	os.Exit(cli.Main(os.Args, cli.Std(), os.Environ()))
+	os.Exit(cli.Main(os.Args, cli.Std(), cli.TakeEnviron()))
 }

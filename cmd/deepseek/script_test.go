@@ -46,9 +46,6 @@ import (
 const patience = 30 * time.Second
 
 func TestMain(m *testing.M) {
-	if permission.IsHelper(os.Args) {
-		os.Exit(permission.HelperMain())
-	}
 	// Scripts wait more than they work, so more of them run at the same time than
 	// there are processors. A -parallel on the command line stands against it.
 	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {

@@ -13,13 +13,9 @@ import (
 	"time"
 
 	"deepseek/internal/cli"
-	"deepseek/internal/permission"
 )
 
 func TestMain(m *testing.M) {
-	if permission.IsHelper(os.Args) {
-		os.Exit(permission.HelperMain())
-	}
 	if os.Getenv("ACP_TEST_AGENT") != "" { // for clients that start the program themselves
 		os.Exit(cli.Main(append([]string{"deepseek"}, os.Args[1:]...), cli.Std(), os.Environ()))
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -109,7 +110,10 @@ type answering struct {
 	t        target
 	fromFile []session.Answer
 	signals  *Signals
-	asked    []session.Answer // what a person answered, nil before
+
+	// What became of a late answer that this process took as the owner.
+	taken  *performance // to be run on with it; nil if it was not
+	queued string       // the message's id, of --queue
 }
 
 // fromList is what may be answered of a list of questions. Approvals and plan
@@ -129,15 +133,11 @@ func fromList(list remote.QuestionList) (open []answerable, settled []string) {
 
 // batch is the answers by flags, nil where a person is to be asked.
 func (x *answering) batch(q answerable) (batch []session.Answer, err error) {
-	switch {
-	case x.asked != nil:
-		batch = x.asked
-	case !x.o.flags.given():
+	if !x.o.flags.given() {
 		return nil, nil
-	default:
-		if batch, err = x.o.flags.batch(q.questions, x.fromFile); err != nil {
-			return nil, err
-		}
+	}
+	if batch, err = x.o.flags.batch(q.questions, x.fromFile); err != nil {
+		return nil, err
 	}
 	if bad := question.CheckAnswers(q.kind, q.questions, batch); bad != nil {
 		return nil, notAnswerable(bad.Code, q.state, bad.Message)
@@ -255,8 +255,8 @@ func (x *answering) sessionID() string {
 	return x.t.ref
 }
 
-// dead answers a session that nobody runs: it is decided on the file as repair
-// would leave it, and repair and reply are written only when it is accepted.
+// dead answers a session that nobody runs. A person is asked before the session
+// is taken: nobody is kept from it while they think.
 func (x *answering) dead(ctx context.Context, own *owner) error {
 	open, settled := fromList(listQuestions(&own.state))
 	q, err := pick(open, settled, x.o.callID, x.t.ref)
@@ -271,45 +271,83 @@ func (x *answering) dead(ctx context.Context, own *owner) error {
 		return errors.Join(err, own.close())
 	}
 	if batch == nil {
-		return errors.Join(own.close(), x.askFirst(ctx, q))
+		if err := own.close(); err != nil {
+			return err
+		}
+		return x.ask(ctx, q, nobody{})
 	}
+	if err := x.take(ctx, own, q, batch); err != nil {
+		return err
+	}
+	return x.goOn(ctx)
+}
+
+// take accepts a late answer as the session's owner: it is decided on the file
+// as repair would leave it, and repair and reply are written only when it is
+// accepted and nothing that the run needs is missing. The reply is on disk when
+// it returns without an error; after an error the session has been let go.
+func (x *answering) take(ctx context.Context, own *owner, q answerable, batch []session.Answer) error {
 	text, err := question.DecideAnswer(&own.state, q.callID, batch)
 	if err != nil {
-		var bad *question.Error
-		if errors.As(err, &bad) {
-			err = notAnswerable(bad.Code, q.state, bad.Message)
-		}
-		return errors.Join(err, own.close())
+		return errors.Join(undecided(q, err), own.close())
 	}
-	content := []session.Block{{Type: session.BlockText, Text: text}}
+	reply := &engine.Input{
+		Target: session.NextStep, Content: []session.Block{{Type: session.BlockText, Text: text}}, Source: question.ReplySource(q.callID),
+	}
 	if x.o.queue {
 		own.bare()
-		id, err := own.agent.Queue(ctx, session.NextStep, content, question.ReplySource(q.callID))
-		if err = errors.Join(err, own.close()); err == nil {
-			x.app.Printf("%s\n", id)
-		}
-		return err
+		x.queued, err = own.agent.Queue(ctx, reply.Target, reply.Content, reply.Source)
+		return errors.Join(err, own.close())
 	}
 	if err := own.equip(ctx); err != nil {
 		return errors.Join(err, own.close())
 	}
-	reply := &engine.Input{Target: session.NextStep, Content: content, Source: question.ReplySource(q.callID)}
-	return newPerformance(own, x.signals, nil).run(ctx, []task{{reply: reply}})
-}
-
-// askFirst asks a person before the session is taken: nobody is kept from it
-// while they think. What became of it meanwhile shows when the answer is there.
-func (x *answering) askFirst(ctx context.Context, q answerable) error {
-	desk := &deadDesk{}
-	if err := x.ask(ctx, q, desk); err != nil || desk.batch == nil {
-		return err
+	p := newPerformance(own, x.signals, nil)
+	if err := p.accept(ctx, task{reply: reply}); err != nil {
+		p.show.close()
+		return errors.Join(err, own.close())
 	}
-	x.asked, x.o.callID = desk.batch, q.callID
-	return x.app.reach(ctx, x.cfg, x.t, x.live, x.dead)
+	x.taken = p
+	return nil
 }
 
-// ask asks in this terminal. Nil says that the desk took the answer, or that
-// the person left the question to others.
+// undecided gives a refusal by the rules its exit code.
+func undecided(q answerable, err error) error {
+	var bad *question.Error
+	var not *question.NotContinued
+	switch {
+	case errors.As(err, &bad):
+		return notAnswerable(bad.Code, q.state, bad.Message)
+	case errors.As(err, &not):
+		return notAnswerable("NOT_ANSWERABLE", string(not.State), not.Error())
+	}
+	return err
+}
+
+// goOn is what follows a late answer that this process took.
+func (x *answering) goOn(ctx context.Context) error {
+	if p := x.taken; p != nil {
+		return p.run(ctx, []task{{}})
+	}
+	x.app.Printf("%s\n", x.queued)
+	return nil
+}
+
+// late sends a late answer to whoever owns the session by now, or takes it.
+func (x *answering) late(ctx context.Context, q answerable, batch []session.Answer) error {
+	return x.app.reach(ctx, x.cfg, x.t,
+		func(ctx context.Context, c *remote.Client) error {
+			ok, err := c.Answer(ctx, q.callID, batch)
+			if err == nil && !ok {
+				return x.lostTo(ctx, c, q.callID)
+			}
+			return x.refusal(q, err)
+		},
+		func(ctx context.Context, own *owner) error { return x.take(ctx, own, q, batch) })
+}
+
+// ask asks in this terminal. Nil says that the answer is on disk, or that the
+// question was closed.
 func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) error {
 	tty, p, err := x.app.prompter(x.cfg, logstore.DraftsDir(x.t.path), nil)
 	if err != nil {
@@ -320,30 +358,56 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 	res, err := p.Run(ctx, permitting(prompt.Card{
 		SessionID: x.sessionID(), CallID: q.callID, Kind: prompt.KindQuestion, Timed: q.tracked, Blocking: !q.tracked,
 		Continued: q.state == string(session.QuestionContinued), Questions: q.questions,
-		AnswerCommand: x.app.command(x.cfg.Home, "answer", x.t.ref, q.callID),
-	}, q.kind), desk)
-	if err = errors.Join(err, tty.Close()); err != nil {
-		if errors.Is(err, prompt.ErrGone) {
-			return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s has ended meanwhile", q.callID))
-		}
+		AnswerCommand: x.app.answerCommand(x.cfg.Home, x.t.ref, q.callID),
+	}, q.kind), &answerDesk{Desk: desk, x: x, q: q})
+	if closing := tty.Close(); err == nil {
+		err = closing
+	}
+	switch {
+	case errors.Is(err, prompt.ErrGone):
+		return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s has ended meanwhile", q.callID))
+	case errors.Is(err, prompt.ErrTerminal):
+		return hungUp(ctx, err)
+	case err != nil:
 		return err
 	}
 	switch res.Outcome {
 	case prompt.Answered:
 		return x.accepted(q.callID, "foreground")
 	case prompt.LateAnswered:
-		if _, dead := desk.(*deadDesk); dead {
-			return nil
+		if x.taken != nil || x.queued != "" {
+			return x.goOn(ctx)
 		}
 		return x.accepted(q.callID, "late")
 	case prompt.Interrupted:
 		return Signal{Signal: interrupt}
-	case prompt.Expired, prompt.HandedOver, prompt.Closed:
-		return nil // it said so, and the question is where it was
+	case prompt.Closed:
+		return nil // that is on disk
+	case prompt.Expired, prompt.HandedOver:
+		return notAnswerable("NOT_ANSWERED", "", fmt.Sprintf("question %s was left without an answer", q.callID))
 	case prompt.Unknown:
-		return &Coded{Exit: ExitBusy, Code: "OUTCOME_UNKNOWN", Message: "the owner of the session went away before it answered; whether the answer arrived is not known"}
+		return &Coded{
+			Exit: ExitBusy, Code: "OUTCOME_UNKNOWN", Message: "the owner of the session went away before it answered; whether the answer arrived is not known",
+			Hint: "look with: " + x.app.command(x.cfg.Home, "questions", x.t.ref),
+		}
 	}
 	return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s was settled elsewhere", q.callID))
+}
+
+// hangupTime is how long the signal may lag behind the loss of the terminal.
+const hangupTime = 300 * time.Millisecond
+
+// hungUp is the failure of a terminal: where it was closed, the signal that
+// says so is the reason.
+func hungUp(ctx context.Context, err error) error {
+	late := time.NewTimer(hangupTime)
+	defer late.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-late.C:
+		return err
+	}
 }
 
 // withdrawLive takes a queued answer back through the owner.

@@ -45,7 +45,10 @@ type asking struct {
 }
 
 // drawing is a card that is on the terminal, or waits for its turn there.
-type drawing struct{ pending bool } // the wait has ended so, and nobody has said it yet
+type drawing struct {
+	pending bool // the wait has ended so, and nobody has said it yet
+	desk    *localDesk
+}
 
 // checkAnswerer refuses an answerer that cannot work here, before anything starts.
 func (a *App) checkAnswerer(answerer string) error {
@@ -76,6 +79,7 @@ func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail 
 			return nil, err
 		}
 		as.tty, as.prompter = tty, prompter
+		screen.Above(prompter.Tell)
 		as.stops = append(as.stops, o.questions.Provide(as.offers))
 	}
 	as.stops = append(as.stops, o.questions.Watch(func(ev question.Event) { as.see(ev, interrupt) }))
@@ -106,19 +110,21 @@ func (as *asking) see(ev question.Event, interrupt func()) {
 	if as.closed {
 		return
 	}
-	as.cards[id] = &drawing{}
-	as.work.Go(func() { as.draw(ev.Card, interrupt) })
+	desk := &localDesk{service: as.o.questions, callID: id, ended: make(chan prompt.Ended, 1)}
+	as.cards[id] = &drawing{desk: desk}
+	as.work.Go(func() { as.draw(ev.Card, desk, interrupt) })
 }
 
 func (as *asking) announce(c question.Card) {
+	var lines []string
 	for _, q := range c.Questions {
 		line := "question " + c.CallID + ": "
 		if q.Header != "" {
 			line += view.OneLine(q.Header) + ": "
 		}
-		as.screen.Announce(line + view.OneLine(q.Question))
+		lines = append(lines, line+view.OneLine(q.Question))
 	}
-	as.screen.Announce("  " + as.o.answerCommand(c.CallID))
+	as.screen.Announce(append(lines, "  "+as.o.answerCommand(c.CallID))...)
 }
 
 // notice tells a workflow of GitHub Actions, whose page nobody would read stderr for.
@@ -132,8 +138,7 @@ func (as *asking) notice(c question.Card) {
 }
 
 func (as *asking) leftPending(callID string) {
-	as.screen.Announce("left pending, answer later with:")
-	as.screen.Announce("  " + as.o.answerCommand(callID))
+	as.screen.Announce("left pending, answer later with:", "  "+as.o.answerCommand(callID))
 }
 
 // drawn tells whether a card has the question in hand; pending leaves it to
@@ -144,13 +149,14 @@ func (as *asking) drawn(callID string, pending bool) bool {
 	c := as.cards[callID]
 	if c != nil {
 		c.pending = pending
+		c.desk.over(question.Pending)
 	}
 	return c != nil
 }
 
 // draw runs one card to its end.
-func (as *asking) draw(c question.Card, interrupt func()) {
-	res, err := as.prompter.Run(as.ctx, as.o.card(c), &localDesk{service: as.o.questions, callID: c.CallID})
+func (as *asking) draw(c question.Card, desk *localDesk, interrupt func()) {
+	res, err := as.prompter.Run(as.ctx, as.o.card(c), desk)
 	as.mu.Lock()
 	pending := as.cards[c.CallID].pending
 	delete(as.cards, c.CallID)
@@ -219,12 +225,26 @@ func (a *App) prompter(cfg *config.Config, drafts string, screen prompt.Screen) 
 }
 
 // localDesk takes a card's answer to the question service of this process. The
-// calls of a card never overlap, so its claim needs no lock.
+// calls of a card never overlap, so its claim needs no lock; mu guards what
+// over, called from elsewhere, shares with them.
 type localDesk struct {
 	service *question.Service
 	callID  string
 	claim   *question.Claim
-	ended   chan prompt.Ended
+
+	mu       sync.Mutex
+	ended    chan prompt.Ended // of the claim; before it, of a card that waits for its turn
+	attached bool
+}
+
+// over tells a card that has not claimed the wait yet that it has ended.
+func (d *localDesk) over(outcome string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.attached {
+		d.attached = true
+		d.ended <- prompt.Ended{Outcome: outcome}
+	}
 }
 
 func (d *localDesk) Attach(context.Context) (remaining time.Duration, timed bool, err error) {
@@ -233,7 +253,9 @@ func (d *localDesk) Attach(context.Context) (remaining time.Duration, timed bool
 		return 0, false, prompt.ErrGone
 	}
 	ended := make(chan prompt.Ended, 1)
-	d.claim, d.ended = claim, ended
+	d.mu.Lock()
+	d.claim, d.ended, d.attached = claim, ended, true
+	d.mu.Unlock()
 	go func() { // ends with the claim
 		for e := range claim.Ended() {
 			ended <- promptEnded(e)
@@ -287,7 +309,11 @@ func (d *localDesk) Detach(context.Context) error {
 	return nil
 }
 
-func (d *localDesk) Ended() <-chan prompt.Ended { return d.ended }
+func (d *localDesk) Ended() <-chan prompt.Ended {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ended
+}
 
 // refused is an error of the service as the card understands it.
 func refused(err error) error {

@@ -150,7 +150,7 @@ func (at *attachment) draw(ctx context.Context, cancel context.CancelCauseFunc, 
 	at.work.Go(func() {
 		res, err := p.Run(ctx, permitting(prompt.Card{
 			SessionID: at.t.ref, CallID: q.callID, Kind: prompt.KindQuestion, Timed: q.tracked, Blocking: !q.tracked,
-			Questions: q.questions, AnswerCommand: at.app.command(at.cfg.Home, "answer", at.t.ref, q.callID),
+			Questions: q.questions, AnswerCommand: at.app.answerCommand(at.cfg.Home, at.t.ref, q.callID),
 		}, q.kind), &remoteDesk{Desk: at.client.Desk(q.callID)})
 		switch {
 		case err == nil && res.Outcome == prompt.Interrupted:

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"deepseek/internal/question"
 	"deepseek/internal/session"
@@ -54,29 +54,59 @@ func (f batchFlags) read(ctx context.Context, a *App) ([]session.Answer, error) 
 	if len(text) > maxBatch {
 		return nil, usagef("the answers in %s are longer than %d MB", f.file, maxBatch>>20)
 	}
-	var v struct {
-		Answers []session.Answer `json:"answers"`
-	}
-	dec := json.NewDecoder(strings.NewReader(text))
-	dec.DisallowUnknownFields()
-	err = dec.Decode(&v)
-	if err == nil {
-		if _, more := dec.Token(); !errors.Is(more, io.EOF) {
-			err = errors.New("there is more behind the object")
-		}
-	}
+	batch, err := parseBatch(text)
 	if err != nil {
 		return nil, usagef("the answers in %s are not understood: %v\nwant {\"answers\":[{\"id\":…,\"selected\":[…],\"custom\":…}]}", f.file, err)
 	}
-	if len(v.Answers) == 0 {
-		return nil, usagef("there are no answers in %s\nwant {\"answers\":[{\"id\":…,\"selected\":[…],\"custom\":…}]}", f.file)
+	return batch, nil
+}
+
+// parseBatch reads {"answers":[…]}. Nothing is taken for a skip that does not
+// say so: selected or custom must be there, and custom must say something.
+func parseBatch(text string) ([]session.Answer, error) {
+	if !utf8.ValidString(text) {
+		return nil, errors.New("this is not UTF-8 text")
 	}
-	for i := range v.Answers {
-		if v.Answers[i].Selected == nil {
-			v.Answers[i].Selected = []string{}
+	var top map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &top) != nil || len(top) != 1 || top["answers"] == nil {
+		return nil, errors.New("this is not one JSON object with answers in it, and nothing else")
+	}
+	var list []map[string]json.RawMessage
+	if json.Unmarshal(top["answers"], &list) != nil || len(list) == 0 {
+		return nil, errors.New("answers is not a list of objects, or is empty")
+	}
+	batch := make([]session.Answer, len(list))
+	for i, fields := range list {
+		a := &batch[i]
+		for key, raw := range fields {
+			var err error
+			switch {
+			case key == "id":
+				err = json.Unmarshal(raw, &a.ID)
+			case key == "selected":
+				err = json.Unmarshal(raw, &a.Selected)
+			case key == "custom":
+				if err = json.Unmarshal(raw, &a.Custom); err == nil && strings.TrimSpace(a.Custom) == "" {
+					return nil, fmt.Errorf("answers[%d].custom says nothing; leave it out", i)
+				}
+			default:
+				return nil, fmt.Errorf("answers[%d] has an unknown key %q", i, key)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("answers[%d].%s has the wrong type", i, key)
+			}
+		}
+		if a.ID == "" {
+			return nil, fmt.Errorf("answers[%d] has no id", i)
+		}
+		switch {
+		case a.Selected == nil && (fields["selected"] != nil || a.Custom == ""):
+			return nil, fmt.Errorf("answers[%d] has no list selected; an empty one skips the question", i)
+		case a.Selected == nil: // words alone
+			a.Selected = []string{}
 		}
 	}
-	return v.Answers, nil
+	return batch, nil
 }
 
 // batch puts the flags together for the questions, in their order; answers of

@@ -27,3 +27,12 @@ func quote(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// answerCommand is the command that answers a question of a session. A call id
+// that looks like a flag is kept from being read as one.
+func (a *App) answerCommand(home, ref, callID string) string {
+	if !strings.HasPrefix(callID, "-") {
+		return a.command(home, "answer", ref, callID)
+	}
+	return a.command(home, "answer", ref) + " -- " + quote(callID)
+}

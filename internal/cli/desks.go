@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -69,22 +70,56 @@ func deskError(err error) error {
 	return err
 }
 
-// deadDesk takes the answer of a session that nobody runs: the command that
-// owns it then queues it. There is no wait to attach to.
-type deadDesk struct{ batch []session.Answer }
-
-func (d *deadDesk) Attach(context.Context) (time.Duration, bool, error) {
-	return 0, false, prompt.ErrGone
+// answerDesk is the desk of `answer`. The foreground outcome goes to the owner
+// that was live when the card was drawn; a late answer to whoever owns the
+// session by then, which may be this process.
+type answerDesk struct {
+	prompt.Desk // of the live owner; nobody's where there was none
+	x           *answering
+	q           answerable
 }
 
-func (d *deadDesk) Respond(context.Context, []session.Answer) (bool, error) { return false, nil }
-func (d *deadDesk) Reject(context.Context, string) (bool, error)            { return false, nil }
-
-func (d *deadDesk) Late(_ context.Context, answers []session.Answer) (bool, error) {
-	d.batch = answers
-	return true, nil
+func (d *answerDesk) Late(ctx context.Context, answers []session.Answer) (bool, error) {
+	err := d.x.late(ctx, d.q, answers)
+	var coded *Coded
+	if errors.As(err, &coded) {
+		return false, &prompt.Refused{Code: coded.Code, Message: coded.Message}
+	}
+	if err != nil && ctx.Err() == nil {
+		c := failure(err)
+		return false, &prompt.Refused{Code: c.Code, Message: c.Message}
+	}
+	return err == nil, err
 }
 
-func (d *deadDesk) State(context.Context) (string, error) { return prompt.StateContinued, nil }
-func (d *deadDesk) Detach(context.Context) error          { return nil }
-func (d *deadDesk) Ended() <-chan prompt.Ended            { return nil }
+// State is what the owner says, else what the log says.
+func (d *answerDesk) State(ctx context.Context) (string, error) {
+	if state, err := d.Desk.State(ctx); err == nil {
+		return state, nil
+	}
+	list, _, err := readQuestions(ctx, d.x.t.path, false)
+	if err != nil {
+		return "", err
+	}
+	open, settled := fromList(list)
+	for _, q := range open {
+		if q.callID == d.q.callID {
+			return q.state, nil
+		}
+	}
+	if slices.Contains(settled, d.q.callID) {
+		return prompt.StateSettled, nil
+	}
+	return prompt.StateRemoved, nil
+}
+
+// nobody is the desk of a wait that is over.
+type nobody struct{}
+
+func (nobody) Attach(context.Context) (time.Duration, bool, error)     { return 0, false, prompt.ErrGone }
+func (nobody) Respond(context.Context, []session.Answer) (bool, error) { return false, nil }
+func (nobody) Reject(context.Context, string) (bool, error)            { return false, nil }
+func (nobody) Late(context.Context, []session.Answer) (bool, error)    { return false, nil }
+func (nobody) State(context.Context) (string, error)                   { return "", prompt.ErrGone }
+func (nobody) Detach(context.Context) error                            { return nil }
+func (nobody) Ended() <-chan prompt.Ended                              { return nil }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"deepseek/internal/config"
 	"deepseek/internal/model"
@@ -135,6 +136,8 @@ func checkHome(home string) finding {
 		f.bad, f.words, f.advice = true, fmt.Sprintf("%s: %v", home, reason(err)), "make it readable for you, or choose another with --home"
 	case !info.IsDir():
 		f.bad, f.words, f.advice = true, home+" is no directory", "choose another with --home"
+	case unix.Access(home, unix.W_OK|unix.X_OK) != nil:
+		f.bad, f.words, f.advice = true, home+" cannot be written to", "make it writable for you, or choose another with --home"
 	case info.Mode().Perm()&0o077 != 0:
 		f.words, f.advice = fmt.Sprintf("%s has mode %#o", home, info.Mode().Perm()), "others can look into it; chmod 700 "+quote(home)
 	}

@@ -9,6 +9,7 @@ import (
 	"deepseek/internal/config"
 	"deepseek/internal/logstore"
 	"deepseek/internal/model"
+	"deepseek/internal/remote"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
 )
@@ -46,6 +47,7 @@ func failure(err error) *Coded {
 		locate *logstore.LocateError
 		write  *logstore.WriteError
 		mod    *model.Error
+		far    *remote.Error
 	)
 	switch {
 	case err == nil:
@@ -54,6 +56,8 @@ func failure(err error) *Coded {
 		return coded
 	case errors.As(err, &conf), errors.Is(err, config.ErrNoKey), errors.As(err, &locate):
 		return usagef("%s", err)
+	case errors.Is(err, logstore.ErrNotFound): // found, and removed before it was opened
+		return usagef("%s\nsee: deepseek sessions", err)
 	case errors.As(err, &busy):
 		return words(ExitBusy, CodeSessionBusy, err)
 	case errors.Is(err, session.ErrTooNew):
@@ -62,6 +66,8 @@ func failure(err error) *Coded {
 		return words(ExitDamaged, CodeSessionDamaged, err)
 	case errors.As(err, &write):
 		return words(ExitFailed, CodeLogWrite, err)
+	case errors.As(err, &far):
+		return &Coded{Exit: ExitFailed, Code: far.Code, Message: far.Message}
 	case errors.As(err, &sig):
 		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error()}
 	case errors.As(err, &mod):

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -22,23 +23,25 @@ type App struct {
 	Env      []string
 	Exit     func(code int) // ends the process on the spot; for a second signal
 
-	streams Streams
-	global  globalOptions
-	json    bool // failures are told on stdout too, as JSON
-	running bool // a command's own function was reached
+	streams   Streams
+	terminals struct{ in, out, err bool } // which streams are: a table asks for each of its cells
+	global    globalOptions
+	json      bool // failures are told on stdout too, as JSON
+	running   bool // a command's own function was reached
 }
 
 type globalOptions struct{ home, cwd, config string }
 
 // Main runs the command that argv names (argv[0] is the program) and returns the
 // exit code. It reads nothing of the process but what it is handed, save the
-// working directory and signals, and leaves nothing running. The sandbox's
-// helper, a re-execution of this program, is served first of all.
+// working directory and signals, and leaves nothing running.
 func Main(argv []string, streams Streams, env []string) (code int) {
-	if permission.IsHelper(argv) {
-		return permission.HelperMain()
-	}
 	a := newApp(streams, env)
+	if a.Getenv("GOGC") == "" {
+		// What lives long is small and what is made by the megabyte dies at once, so
+		// looking twice as often costs little and keeps long answers out of memory.
+		debug.SetGCPercent(50)
+	}
 	// Asking for SIGPIPE makes writing to a closed stdout an error instead of
 	// the end; ignoring it would be inherited by every child.
 	pipe := make(chan os.Signal, 1)
@@ -53,7 +56,9 @@ func Main(argv []string, streams Streams, env []string) (code int) {
 }
 
 func newApp(streams Streams, env []string) *App {
-	return &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams}
+	a := &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams}
+	a.terminals.in, a.terminals.out, a.terminals.err = isTerminal(streams.In), isTerminal(streams.Out), isTerminal(streams.Err)
+	return a
 }
 
 func (a *App) run(args []string) error {

@@ -403,5 +403,5 @@ func (o *owner) close() error {
 // answerCommand is the command that answers a question of the session, ready
 // to be pasted into a shell.
 func (o *owner) answerCommand(callID string) string {
-	return o.app.command(o.cfg.Home, "answer", o.ref, callID)
+	return o.app.answerCommand(o.cfg.Home, o.ref, callID)
 }

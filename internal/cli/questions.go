@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,6 +18,8 @@ import (
 type questionsOptions struct {
 	session string // "" = all
 	json    bool
+	watch   bool
+	bell    bool
 	states  []string // none = all
 }
 
@@ -44,11 +47,19 @@ func newQuestions(a *App, run func(context.Context, *App, questionsOptions) erro
 					return err
 				}
 			}
+			if o.watch && o.json {
+				return usagef("--watch shows text only\nfor data ask again and again: deepseek questions --json")
+			}
+			if o.bell && !o.watch {
+				return usagef("--bell is for questions that come\ngive it with --watch")
+			}
 			return run(cmd.Context(), a, o)
 		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print an object for SESSION, else an array of objects")
+	f.BoolVar(&o.watch, "watch", false, "stay, and show the list anew when something changes, until Ctrl+C")
+	f.BoolVar(&o.bell, "bell", false, "with --watch: ring the terminal's bell when a question comes")
 	f.StringSliceVar(&o.states, "state", nil, "only questions in these `states`: open,continued,settled")
 	// The error is for a flag that is not there.
 	_ = cmd.RegisterFlagCompletionFunc("state", cobra.FixedCompletions(questionStates(), cobra.ShellCompDirectiveNoFileComp))
@@ -68,55 +79,90 @@ type sessionQuestions struct {
 	untold error // why Waits of a live session are not known
 }
 
+// questionReader reads what a `questions` was asked for. It remembers what the
+// logs said that have not changed since. One goroutine's.
+type questionReader struct {
+	a         *App
+	o         questionsOptions
+	home, cwd string
+	store     *logstore.Store
+	recall    recall
+}
+
 func runQuestions(ctx context.Context, a *App, o questionsOptions) error {
-	home, err := a.Home()
+	r := &questionReader{a: a, o: o}
+	var err error
+	if r.home, err = a.Home(); err != nil {
+		return err
+	}
+	if r.cwd, err = a.Cwd(); err != nil {
+		return err
+	}
+	r.store = a.store(r.home)
+	if o.watch {
+		return r.watch(ctx)
+	}
+	found, notes, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
-	cwd, err := a.Cwd()
-	if err != nil {
-		return err
+	for _, n := range notes {
+		a.Warnf("deepseek: %s\n", n)
 	}
-	store := a.store(home)
-	var found []sessionQuestions
-	if o.session == "" {
-		if found, err = a.allQuestions(ctx, store); err != nil {
-			return err
+	if o.session != "" && o.json {
+		return a.printJSON(found[0])
+	}
+	found = r.drop(found)
+	if o.json {
+		return a.printJSON(append([]sessionQuestions{}, found...)) // never null
+	}
+	if a.printQuestions(a.Out, r.home, found, r.settled(), time.Now()) == 0 {
+		a.Warnf("deepseek: no question waits for an answer\n")
+	}
+	return nil
+}
+
+// read reads the questions that were asked for. notes are what could not be
+// known, a line each.
+func (r *questionReader) read(ctx context.Context) (found []sessionQuestions, notes []string, err error) {
+	if r.o.session == "" {
+		if found, notes, err = r.all(ctx); err != nil {
+			return nil, nil, err
 		}
 	} else {
-		path, err := store.Locate(o.session, cwd)
+		path, err := r.store.Locate(r.o.session, r.cwd)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		q, err := questionsOf(ctx, path)
+		q, err := r.recall.questionsOf(ctx, path)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		if byPath(o.session) {
+		if byPath(r.o.session) {
 			q.ref = path
 		}
 		found = []sessionQuestions{q}
 	}
 	for i := range found {
-		found[i].keep(o.states)
+		found[i].keep(r.o.states)
 		if err := found[i].untold; err != nil {
-			a.Warnf("deepseek: what else session %s waits for is not known: %s\n", found[i].SessionID, view.OneLine(err.Error()))
+			notes = append(notes, fmt.Sprintf("what else session %s waits for is not known: %s", found[i].SessionID, view.OneLine(err.Error())))
 		}
 	}
-	if o.session != "" && o.json {
-		return a.printJSON(found[0])
-	}
-	if o.session == "" {
-		found = slices.DeleteFunc(found, func(q sessionQuestions) bool { return len(q.Active)+len(q.Settled)+len(q.Waits) == 0 })
-	}
-	if o.json {
-		return a.printJSON(append([]sessionQuestions{}, found...)) // never null
-	}
-	// Over all sessions, what is settled is told only to who asks for it.
-	settled := o.session != "" || len(o.states) > 0
-	a.printQuestions(home, found, settled, time.Now())
-	return nil
+	return found, notes, nil
 }
+
+// drop drops the sessions without a question, where all were asked for.
+func (r *questionReader) drop(found []sessionQuestions) []sessionQuestions {
+	if r.o.session != "" {
+		return found
+	}
+	return slices.DeleteFunc(found, func(q sessionQuestions) bool { return len(q.Active)+len(q.Settled)+len(q.Waits) == 0 })
+}
+
+// settled tells whether settled questions are shown as text: over all sessions
+// only to who asks for them.
+func (r *questionReader) settled() bool { return r.o.session != "" || len(r.o.states) > 0 }
 
 // keep drops what is in none of the states; no states are all.
 func (q *sessionQuestions) keep(states []string) {
@@ -135,9 +181,9 @@ func (q *sessionQuestions) keep(states []string) {
 // questionsOf reads a session's log and asks its owner, if there is one, for
 // the cards that no log knows. The owner is asked first: one that leaves in
 // between has left nothing open.
-func questionsOf(ctx context.Context, path string) (sessionQuestions, error) {
+func (r *recall) questionsOf(ctx context.Context, path string) (sessionQuestions, error) {
 	waits, live, untold := ownerWaits(ctx, path)
-	list, header, err := readQuestions(ctx, path, live)
+	list, header, err := r.questions(ctx, path, live)
 	if err != nil {
 		return sessionQuestions{}, err
 	}
@@ -177,31 +223,30 @@ func ownerWaits(ctx context.Context, path string) (waits []remote.Wait, live boo
 	return append([]remote.Wait{}, list.Waits...), true, nil
 }
 
-// allQuestions is the questions of every session, the latest used first. A
-// session that cannot be read is told on stderr and left out.
-func (a *App) allQuestions(ctx context.Context, store *logstore.Store) ([]sessionQuestions, error) {
-	entries, err := store.List(ctx)
+// all is the questions of every session, the latest used first. A session that
+// cannot be read is left out, with a note.
+func (r *questionReader) all(ctx context.Context) (whole []sessionQuestions, notes []string, err error) {
+	entries, err := r.store.List(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	found, failed := make([]sessionQuestions, len(entries)), make([]error, len(entries))
 	inParallel(len(entries), func(i int) {
 		if failed[i] = entries[i].Err; failed[i] == nil {
-			found[i], failed[i] = questionsOf(ctx, entries[i].Path)
+			found[i], failed[i] = r.recall.questionsOf(ctx, entries[i].Path)
 			found[i].ref = entries[i].ID
 		}
 	})
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
-	var whole []sessionQuestions
 	for i, err := range failed {
 		switch {
 		case err == nil:
 			whole = append(whole, found[i])
 		case !errors.Is(err, logstore.ErrNotFound): // else removed since
-			a.Warnf("deepseek: left out: %s\n", view.OneLine(err.Error()))
+			notes = append(notes, "left out: "+view.OneLine(err.Error()))
 		}
 	}
-	return whole, nil
+	return whole, notes, nil
 }

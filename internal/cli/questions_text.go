@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -15,9 +17,10 @@ import (
 const questionIndent = "  "
 
 // printQuestions tells what waits: for each question its age, state and
-// project, its text, and the command that answers it on a line of its own.
-func (a *App) printQuestions(home string, list []sessionQuestions, settled bool, now time.Time) {
-	p := questionPrinter{app: a, home: home, now: now}
+// project, its text, and the command that answers it on a line of its own. It
+// returns how many questions it told. That w cannot be written to is w's to know.
+func (a *App) printQuestions(w io.Writer, home string, list []sessionQuestions, settled bool, now time.Time) int {
+	p := questionPrinter{app: a, w: w, home: home, now: now}
 	for _, q := range list {
 		for _, w := range q.Waits {
 			p.wait(q, w)
@@ -31,16 +34,19 @@ func (a *App) printQuestions(home string, list []sessionQuestions, settled bool,
 			}
 		}
 	}
-	if p.count == 0 {
-		a.Warnf("deepseek: no question waits for an answer\n")
-	}
+	return p.count
 }
 
 type questionPrinter struct {
 	app   *App
+	w     io.Writer
 	home  string
 	now   time.Time
 	count int // printed so far
+}
+
+func (p *questionPrinter) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.w, format, args...) // as printQuestions says
 }
 
 func (p *questionPrinter) active(q sessionQuestions, active remote.ActiveQuestion) {
@@ -91,11 +97,11 @@ func answerWords(answer session.Answer) string {
 
 func (p *questionPrinter) heading(age, state string, q sessionQuestions) {
 	if p.count > 0 {
-		p.app.Printf("\n")
+		p.printf("\n")
 	}
 	p.count++
 	a := p.app
-	a.Printf("%s\n", a.fit(strings.Join([]string{age, state, a.folder(q.cwd)}, "  ")))
+	p.printf("%s\n", a.fit(strings.Join([]string{age, state, a.folder(q.cwd)}, "  ")))
 }
 
 func (p *questionPrinter) questions(questions []session.Question) {
@@ -124,13 +130,13 @@ func (p *questionPrinter) questions(questions []session.Question) {
 func (p *questionPrinter) line(text string) {
 	indent := questionIndent + text[:len(text)-len(strings.TrimLeft(text, " "))]
 	for _, l := range p.app.wrap(oneLine(text), indent) {
-		p.app.Printf("%s%s\n", indent, l)
+		p.printf("%s%s\n", indent, l)
 	}
 }
 
 // command prints a command whole, to be copied.
 func (p *questionPrinter) command(words ...string) {
-	p.app.Printf("%s%s\n", questionIndent, p.app.visible(p.app.command(p.home, words...)))
+	p.printf("%s%s\n", questionIndent, p.app.visible(p.app.command(p.home, words...)))
 }
 
 // folder is a working directory as a person knows it. In a pipe it is exact.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,6 +138,11 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 	if err := own.equip(ctx); err != nil {
 		return errors.Join(err, own.close())
 	}
+	for n, t := range tasks {
+		if mode := cmp.Or(t.mode, own.settings.Mode); t.timeout != nil && mode == config.Legacy {
+			return errors.Join(usagef("%s: task %d: timeout has no place in legacy mode\nadd mode: timed, or leave it out", o.tasks.script, n+1), own.close())
+		}
+	}
 	return p.run(ctx, tasks)
 }
 
@@ -164,13 +170,16 @@ type performance struct {
 	asking  *asking
 	abort   context.CancelCauseFunc // ends the run with an error of ours
 
+	accepted bool  // accept has opened the first interval
+	from     int64 // the seq before what it wrote
+
 	asRun    session.Settings // where a task of a script says nothing else
 	maxSteps int              // of the task in hand
 }
 
 func newPerformance(o *owner, signals *Signals, answers *question.Script) *performance {
 	return &performance{
-		owner: o, signals: signals, answers: answers, show: newShow(o), asRun: o.settings, maxSteps: o.cfg.MaxSteps,
+		owner: o, signals: signals, answers: answers, show: newShow(o), maxSteps: o.cfg.MaxSteps,
 	}
 }
 
@@ -181,6 +190,7 @@ func (p *performance) run(ctx context.Context, tasks []task) (err error) {
 	if len(tasks) == 0 {
 		tasks = []task{{}}
 	}
+	p.asRun = p.settings
 	ctx, p.abort = context.WithCancelCause(ctx)
 	defer p.abort(nil)
 	if d := p.cfg.MaxDuration; d > 0 {
@@ -201,10 +211,26 @@ func (p *performance) run(ctx context.Context, tasks []task) (err error) {
 	return nil
 }
 
+// next is the seq of the first event that is not in the log yet.
+func (p *performance) next() (seq int64) {
+	p.agent.View(func(st *session.State) { seq = st.Next - int64(len(p.closers)) })
+	return seq
+}
+
+// accept opens the first interval ahead of run: the input is on disk when it returns.
+func (p *performance) accept(ctx context.Context, t task) error {
+	p.from = p.next()
+	_, err := p.agent.Begin(ctx, engine.RunOptions{Input: t.input()})
+	p.accepted = err == nil
+	return err
+}
+
 // one performs one task as one owned interval.
 func (p *performance) one(ctx context.Context, t task, last bool) error {
-	from := int64(0)
-	p.agent.View(func(st *session.State) { from = st.Next - int64(len(p.closers)) })
+	from := p.next()
+	if p.accepted {
+		from, p.accepted = p.from, false
+	}
 	canceling, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { cancel(canceled(ctx)) })
@@ -232,11 +258,18 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 		err = errors.Join(err, p.stopAccepting())
 	}
 	p.plan, p.goal = false, nil
+	p.waiting(&res)
 	if err = errors.Join(begin, err); err == nil {
 		p.goalNote(before)
 		err = p.verdict(ctx, &res, end)
 	}
-	return p.show.result(&res, err)
+	if err = p.show.result(&res, err); last || err != nil {
+		p.app.jobSummary(&res)
+	}
+	if last && err == nil {
+		p.show.next(&res)
+	}
+	return err
 }
 
 // begin makes the run visible, once its first receipt is on disk: the id on
@@ -252,7 +285,10 @@ func (p *performance) begin(from int64) error {
 		return err
 	}
 	p.asking = asking
-	p.signals.Last(asking.restore)
+	p.signals.Last(func() {
+		asking.restore()
+		p.shell.Kill()
+	})
 	pump, err := p.startPump(from, p.show, p.show.streams())
 	if err != nil {
 		return fmt.Errorf("follow the run: %w", err)
@@ -313,8 +349,8 @@ func (p *performance) apply(t task) error {
 	})
 }
 
-// verdict is how the interval ended as an error, nil if well. It completes the result.
-func (p *performance) verdict(ctx context.Context, res *session.RunResult, end session.Reason) error {
+// waiting completes a result with the questions that wait.
+func (p *performance) waiting(res *session.RunResult) {
 	p.agent.View(func(st *session.State) {
 		for _, q := range listQuestions(st).Active {
 			res.Questions = append(res.Questions, session.OpenQuestion{
@@ -322,6 +358,10 @@ func (p *performance) verdict(ctx context.Context, res *session.RunResult, end s
 			})
 		}
 	})
+}
+
+// verdict is how the interval ended as an error, nil if well.
+func (p *performance) verdict(ctx context.Context, res *session.RunResult, end session.Reason) error {
 	var sig Signal
 	if errors.As(context.Cause(ctx), &sig) {
 		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(), Hint: "go on with: " + p.app.command(p.cfg.Home, "run", "--session", p.ref, "go on")}
@@ -336,26 +376,29 @@ func (p *performance) verdict(ctx context.Context, res *session.RunResult, end s
 		}
 		return nil
 	}
-	return failedRun(ctx, end, p.maxSteps)
+	return failedRun(ctx, end, p.maxSteps, p.app.command(p.cfg.Home, "run", "--session", p.ref, "go on"))
 }
 
 // failedRun turns the ending of a run into a code and words.
-func failedRun(ctx context.Context, end session.Reason, maxSteps int) error {
+func failedRun(ctx context.Context, end session.Reason, maxSteps int, again string) error {
 	c := &Coded{Exit: ExitFailed}
 	switch {
 	case end.Kind == session.EndError && end.Error != nil:
 		c.Code, c.Message = end.Error.Code, end.Error.Message
+		if c.Message == "" {
+			c.Message = "the model gave no reason"
+		}
 		if end.Error.Status != 0 {
 			c.Message += fmt.Sprintf(" (HTTP %d)", end.Error.Status)
 		}
 	case end.Kind == session.EndMaxSteps:
-		c.Code, c.Message, c.Hint = "MAX_STEPS", fmt.Sprintf("the run reached its limit of %d steps", maxSteps), "raise --max-steps, or go on with `deepseek run -c \"go on\"`"
+		c.Code, c.Message, c.Hint = "MAX_STEPS", fmt.Sprintf("the run reached its limit of %d steps", maxSteps), "raise --max-steps, or go on with: "+again
 	case end.Kind == session.EndMaxTokens:
 		c.Code, c.Message, c.Hint = "MAX_TOKENS", "the model's answer was cut at its token limit", "raise --max-tokens, or ask for less at once"
 	case end.Kind == session.EndBlocked:
 		c.Code, c.Message = "BLOCKED", "a rule refused the input"
 	case errors.Is(context.Cause(ctx), errDuration):
-		c.Code, c.Message, c.Hint = "DURATION", errDuration.Error(), "raise --max-duration, or go on with `deepseek run -c \"go on\"`"
+		c.Code, c.Message, c.Hint = "DURATION", errDuration.Error(), "raise --max-duration, or go on with: "+again
 	default:
 		c.Code, c.Message = CodeAborted, "the run was cancelled"
 	}

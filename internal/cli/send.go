@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,9 @@ func runSend(ctx context.Context, a *App, o sendOptions) error {
 	if strings.TrimSpace(o.message) == "" {
 		return usagef("the message is empty\nsay what the session is to be told")
 	}
+	if !utf8.ValidString(o.message) {
+		return usagef("the message is not UTF-8 text\nconvert it first, for instance with iconv")
+	}
 	cfg, err := a.Load(nil, false)
 	if err != nil {
 		return err
@@ -52,7 +56,7 @@ func runSend(ctx context.Context, a *App, o sendOptions) error {
 	if err != nil {
 		return err
 	}
-	content := []session.Block{{Type: session.BlockText, Text: strings.ToValidUTF8(o.message, "�")}}
+	content := []session.Block{{Type: session.BlockText, Text: o.message}}
 	var id string
 	err = a.reach(ctx, cfg, t,
 		func(ctx context.Context, c *remote.Client) (err error) {

@@ -99,7 +99,9 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 		if err != nil {
 			return err
 		}
-		page := func(w io.Writer) error { return view.WriteHTML(w, t, time.Local) }
+		page := func(w io.Writer) error {
+			return view.WriteHTML(w, t, view.HTMLOptions{Location: time.Local, Answer: r.text().Answer})
+		}
 		if o.html == "-" {
 			return a.printWhole(ctx, page)
 		}
@@ -119,7 +121,7 @@ func (r *reading) text() view.TextOptions {
 	a := r.a
 	o := view.TextOptions{
 		Expand: r.o.expand, Terminal: a.OutTerminal(), Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Location: time.Local,
-		Answer: func(callID string) string { return a.command(r.cfg.Home, "answer", r.ref, callID) },
+		Answer: func(callID string) string { return a.answerCommand(r.cfg.Home, r.ref, callID) },
 	}
 	if o.Terminal {
 		o.Width = a.outWidth()

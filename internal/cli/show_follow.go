@@ -35,7 +35,7 @@ func (r *reading) follow(ctx context.Context) error {
 		return nil
 	}
 	f := &follower{reading: r, next: end.Next, screen: view.NewScreen(a.Out, view.ScreenOptions{
-		Terminal: a.OutTerminal(), Cursor: a.OutTerminal() && a.Getenv("TERM") != "" && a.Getenv("TERM") != "dumb",
+		Terminal: a.OutTerminal(), Cursor: a.outCursor(),
 		Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Width: a.outWidth, Verbose: r.o.expand,
 	})}
 	defer f.screen.Close()
@@ -118,7 +118,7 @@ func (f *follower) notice(n remote.Notice) {
 			f.screen.Announce("? " + n.Request.CallID + ": " + q.Question)
 		}
 		if n.Request.Kind == "question" {
-			f.screen.Announce("  answer with: " + f.a.command(f.cfg.Home, "answer", f.ref, n.Request.CallID))
+			f.screen.Announce("  answer with: " + f.a.answerCommand(f.cfg.Home, f.ref, n.Request.CallID))
 		}
 	case n.Settled != nil:
 		f.screen.Announce("  answered: " + n.Settled.CallID)

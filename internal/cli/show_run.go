@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
+	"deepseek/internal/config"
 	"deepseek/internal/engine"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
@@ -13,12 +15,13 @@ import (
 type show struct {
 	o      *owner
 	format string
+	fresh  bool // the session begins with this run
 	screen *view.Screen
 }
 
 func newShow(o *owner) *show {
 	a := o.app
-	return &show{o: o, format: o.cfg.Output, screen: view.NewScreen(a.Err, view.ScreenOptions{
+	return &show{o: o, format: o.cfg.Output, fresh: o.log.file() == nil, screen: view.NewScreen(a.Err, view.ScreenOptions{
 		Terminal: a.ErrTerminal(), Cursor: a.Cursor(), Colour: a.Colour(o.cfg), ASCII: !a.UTF8(),
 		Width: a.Width, Quiet: o.cfg.Quiet, Verbose: o.cfg.Verbose,
 	})}
@@ -37,7 +40,9 @@ func (s *show) begin() {
 	}
 }
 
-func (s *show) line(raw []byte) { s.o.app.Printf("%s\n", raw) }
+func (s *show) line(raw []byte) {
+	_, _ = s.o.app.Out.Write(append(raw[:len(raw):len(raw)], '\n')) // a failure is kept in Out
+}
 
 // object prints a value as one line.
 func (s *show) object(v any) {
@@ -123,7 +128,8 @@ func (s *show) text(text string) {
 	if a.OutTerminal() {
 		text = view.Visible(text)
 	}
-	a.Printf("%s\n", text)
+	_, _ = a.Out.WriteString(text) // a failure is kept in Out
+	_, _ = a.Out.WriteString("\n")
 }
 
 func (s *show) summary(res *session.RunResult) {
@@ -134,6 +140,33 @@ func (s *show) summary(res *session.RunResult) {
 	s.screen.Summary(view.Total{
 		SessionID: s.o.header.ID, FinishReason: finish, Steps: res.Steps, Usage: res.Usage, Denied: res.Denied, Took: took(res),
 	})
+}
+
+// next hints at what can be done now, to who sits at the terminal: answer what
+// waits, and after the first run of a session how one goes on and reads it back.
+func (s *show) next(res *session.RunResult) {
+	a, home := s.o.app, s.o.cfg.Home
+	if !a.ErrTerminal() || s.format != "text" {
+		return
+	}
+	var waiting []string // commands
+	for _, q := range res.Questions {
+		if !q.Queued {
+			waiting = append(waiting, q.Answer)
+		}
+	}
+	switch n := len(waiting); {
+	case n == 1:
+		s.screen.Note("1 question waits: " + waiting[0])
+	case n > 1:
+		s.screen.Note(fmt.Sprintf("%d questions wait: %s", n, a.command(home, "questions", s.o.ref)))
+	case s.fresh:
+		words := []string{"run", "-c"}
+		if s.o.cfg.Source("model").Origin == config.FromFlag { // which the next run does not know
+			words = append(words, "--model", s.o.cfg.Model)
+		}
+		s.screen.Note("go on: " + a.command(home, words...) + " TASK   read it: " + a.command(home, "show", "last"))
+	}
 }
 
 func (s *show) close() { s.screen.Close() }

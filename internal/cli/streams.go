@@ -35,19 +35,28 @@ type output struct {
 }
 
 func (o *output) Write(p []byte) (int, error) {
+	return o.write(len(p), func() (int, error) { return o.to.Write(p) })
+}
+
+// WriteString writes a text of any size without a copy of it.
+func (o *output) WriteString(s string) (int, error) {
+	return o.write(len(s), func() (int, error) { return io.WriteString(o.to, s) })
+}
+
+func (o *output) write(size int, write func() (int, error)) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.gone {
-		return len(p), nil
+		return size, nil
 	}
-	if n, err := o.to.Write(p); err != nil {
+	if n, err := write(); err != nil {
 		o.gone = true
 		if !errors.Is(err, syscall.EPIPE) {
 			o.err = err
 			return n, err
 		}
 	}
-	return len(p), nil
+	return size, nil
 }
 
 // Gone says that nobody reads any more, so that long output may be cut short.
@@ -75,13 +84,13 @@ func (a *App) Warnf(format string, args ...any) {
 }
 
 // InTerminal, OutTerminal and ErrTerminal say whether a stream is a terminal.
-func (a *App) InTerminal() bool { return isTerminal(a.streams.In) }
+func (a *App) InTerminal() bool { return a.terminals.in }
 
 // OutTerminal is InTerminal for stdout.
-func (a *App) OutTerminal() bool { return isTerminal(a.streams.Out) }
+func (a *App) OutTerminal() bool { return a.terminals.out }
 
 // ErrTerminal is InTerminal for stderr.
-func (a *App) ErrTerminal() bool { return isTerminal(a.streams.Err) }
+func (a *App) ErrTerminal() bool { return a.terminals.err }
 
 // OneTerminal says that stdout and stderr are the same terminal, so that what
 // was shown on one need not be printed on the other.

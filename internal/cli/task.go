@@ -164,7 +164,10 @@ func readTasks(path string) ([]task, error) {
 		if err := t.check(); err != nil {
 			return nil, usagef("%s:%d: task %d: %v", path, t.line, i+1, err)
 		}
-		tasks[i] = task{text: t.Task, mode: t.Mode, timeout: t.Timeout, maxSteps: t.MaxSteps}
+		tasks[i] = task{text: t.Task, mode: t.Mode, timeout: t.Timeout}
+		if t.MaxSteps != nil {
+			tasks[i].maxSteps = *t.MaxSteps
+		}
 	}
 	return tasks, nil
 }
@@ -173,7 +176,7 @@ type scriptTask struct {
 	Task     string `yaml:"task"`
 	Mode     string `yaml:"mode"`
 	Timeout  *int   `yaml:"timeout"`
-	MaxSteps int    `yaml:"max_steps"`
+	MaxSteps *int   `yaml:"max_steps"`
 	line     int
 }
 
@@ -213,8 +216,8 @@ func (t scriptTask) check() error {
 		return fmt.Errorf("timeout has no place in legacy mode")
 	case t.Timeout != nil && *t.Timeout != -1 && (*t.Timeout < 1 || *t.Timeout > config.MaxWait):
 		return fmt.Errorf("timeout %d is out of range: a whole number from 1 to %d, or -1", *t.Timeout, config.MaxWait)
-	case t.MaxSteps < 0:
-		return fmt.Errorf("max_steps %d is below 1", t.MaxSteps)
+	case t.MaxSteps != nil && *t.MaxSteps < 1:
+		return fmt.Errorf("max_steps %d is below 1", *t.MaxSteps)
 	}
 	return nil
 }

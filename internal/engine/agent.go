@@ -98,6 +98,7 @@ type Agent struct {
 	state      session.State
 	unwritten  []session.Event // closers that repair owes; they go before the first append
 	interval   *session.Interval
+	begun      *begun // the interval is open and its Run has not come yet
 	status     Status
 	idle       chan struct{} // closed while idle
 	resting    bool          // the last turn failed: what is queued wakes nothing

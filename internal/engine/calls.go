@@ -27,7 +27,13 @@ type callRun struct {
 	result  tool.Result
 	done    bool // result is set
 	logged  bool // the result stands in the log
+
+	waits chan struct{} // closed when a person has been asked, or the call has ended
+	once  sync.Once
 }
+
+// asked lets the next call that asks a person begin.
+func (c *callRun) asked() { c.once.Do(func() { close(c.waits) }) }
 
 // batch runs the calls of one assistant message. Its mutex guards the calls'
 // outcomes, which tools report from their own goroutines.
@@ -45,7 +51,7 @@ func (a *Agent) runCalls(ctx context.Context, turn, step int, calls []session.Ca
 	b := &batch{agent: a, turn: turn, step: step}
 	tools := a.tools()
 	for _, c := range calls {
-		r := &callRun{Call: c}
+		r := &callRun{Call: c, waits: make(chan struct{})}
 		r.tool, r.args, r.invalid = tools.Check(c.Name, c.Arguments)
 		b.calls = append(b.calls, r)
 	}
@@ -125,10 +131,14 @@ func (b *batch) run(ctx context.Context, group []*callRun) {
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
+			defer c.asked()
 			b.call(ctx, c)
 			// Results are logged as soon as those before them are.
 			_ = b.commit() // the error is kept for runCalls
 		})
+		if c.invalid == nil && c.tool.Traits().Person {
+			<-c.waits // people are asked in the order of the message
+		}
 	}
 	wg.Wait()
 }
@@ -169,7 +179,7 @@ func (b *batch) body(ctx context.Context, c *callRun) (r tool.Result) {
 	}()
 	call := tool.Call{
 		ID: c.ID, Turn: b.turn, Step: b.step, Arguments: c.args,
-		Commit: func(r tool.Result) error { return b.commitNow(c, r) },
+		Commit: func(r tool.Result) error { return b.commitNow(c, r) }, Waiting: c.asked,
 	}
 	if c.parent == nil {
 		subs := newSubCalls(ctx, b, c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"deepseek/internal/session"
 )
@@ -42,20 +43,16 @@ func Task(text string) *Input {
 // *Canceled, the inbox is kept, and the result is that of the interval so far.
 // An error is the log's, or a malformed log; then the result is as far as it is known.
 func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID string)) (session.RunResult, session.Reason, error) {
-	begun := a.opts.Now()
-	a.mu.Lock()
-	id, err := a.open(o)
-	a.mu.Unlock()
+	id, err := a.Begin(ctx, o)
 	if err != nil {
 		return session.RunResult{}, session.Reason{}, err
-	}
-	if err := a.sync(context.WithoutCancel(ctx)); err != nil {
-		return session.RunResult{}, session.Reason{}, fmt.Errorf("begin the run: %w", err)
 	}
 	if started != nil {
 		started(id)
 	}
 	a.mu.Lock()
+	begun := a.begun.at
+	a.begun = nil
 	if a.status == Idle {
 		a.resting = false
 		a.queueRound()
@@ -90,6 +87,36 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 		res.MessageID = &id
 	}
 	return res, in.End(), a.failure
+}
+
+// begun is an interval that was opened and whose Run has not come yet.
+type begun struct {
+	id string
+	at time.Time
+}
+
+// Begin opens the interval of the next Run ahead of it, for a caller who has to
+// say that the input is accepted before anything comes of it. The receipt is on
+// disk when it returns. Run, called with the same options, goes on from there.
+func (a *Agent) Begin(ctx context.Context, o RunOptions) (messageID string, err error) {
+	at := a.opts.Now()
+	a.mu.Lock()
+	if b := a.begun; b != nil {
+		a.mu.Unlock()
+		return b.id, nil
+	}
+	id, err := a.open(o)
+	if err == nil {
+		a.begun = &begun{id, at}
+	}
+	a.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	if err := a.sync(context.WithoutCancel(ctx)); err != nil {
+		return "", fmt.Errorf("begin the run: %w", err)
+	}
+	return id, nil
 }
 
 // open begins the interval: closers, settings, what the run does about plan mode

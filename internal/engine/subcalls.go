@@ -51,7 +51,7 @@ func newSubCalls(ctx context.Context, b *batch, parent *callRun) *subCalls {
 // dispatch implements tool.Call.Dispatch.
 func (s *subCalls) dispatch(ctx context.Context, name, rawArguments string, done func(tool.Result)) {
 	tools := s.batch.agent.tools()
-	c := &callRun{parent: s.parent, Call: session.Call{Name: name, Arguments: rawArguments}}
+	c := &callRun{waits: make(chan struct{}), parent: s.parent, Call: session.Call{Name: name, Arguments: rawArguments}}
 	c.tool, c.args, c.invalid = tools.Check(name, rawArguments)
 	if c.tool != nil && c.tool.Traits().TopLevel {
 		r := tool.Errorf(CodeNotFromCode, "%s cannot be called from code; call it yourself, beside %s", name, s.parent.Name)

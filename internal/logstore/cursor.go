@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"deepseek/internal/session"
 )
@@ -41,14 +42,18 @@ func (l *Log) Cursor(fromSeq int64) (*Cursor, error) {
 	if closing {
 		return nil, ErrClosed
 	}
-	f, err := openForReading(l.fs, l.path)
-	if err != nil {
+	f, err := l.fs.OpenRead(l.path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !gone {
 		return nil, err
 	}
-	if !f.SameAs(l.file) {
+	if gone || !f.SameAs(l.file) {
 		err := ErrClosed // meanwhile
 		if !l.ended() {
 			err = fmt.Errorf("%s is no longer the file of the session", l.path)
+		}
+		if gone {
+			return nil, err
 		}
 		return nil, errors.Join(err, f.Close())
 	}

@@ -27,7 +27,8 @@ type fileSystem interface {
 	// OpenCreate opens a file for writing, making it (0600) where it is
 	// missing; a symbolic link is not followed.
 	OpenCreate(path string) (file, error)
-	// Replace puts a file (0600) in the place of another, in one step.
+	// Replace puts a file (0600) in the place of another, in one step. One
+	// caller at a time; replacingPath is its own until then.
 	Replace(path string, data []byte) error
 	// Link gives a file a second name and never replaces one.
 	Link(path, name string) error

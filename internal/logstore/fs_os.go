@@ -9,7 +9,6 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 )
 
 // osFS is the real file system.
@@ -110,9 +109,27 @@ func (osFS) OpenCreate(path string) (file, error) {
 	return osFile{File: f}, nil
 }
 
+// Replace writes under one name always, which the caller alone uses, so that
+// those who die at it leave one file and the next one takes it over. Nothing is
+// synced: what the machine's death makes of the file counts for nobody.
 func (osFS) Replace(path string, data []byte) error {
-	return renameio.WriteFile(path, data, 0o600,
-		renameio.WithTempDir(filepath.Dir(path)), renameio.WithStaticPermissions(0o600))
+	temp := replacingPath(path)
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o600), f.Close())
+	if err == nil {
+		err = os.Rename(temp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	return nil
 }
 
 func (osFS) Link(path, name string) error { return os.Link(path, name) }

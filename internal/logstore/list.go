@@ -6,8 +6,11 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"deepseek/internal/session"
 )
@@ -70,12 +73,22 @@ func (s *Store) pathsIn(dir string) ([]string, error) {
 }
 
 func (s *Store) entries(ctx context.Context, paths []string) ([]Entry, error) {
+	all := make([]Entry, len(paths))
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(paths), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(paths) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				all[i] = s.entry(paths[i])
+			}
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	var list []Entry
-	for _, p := range paths {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		e := s.entry(p)
+	for _, e := range all {
 		if !errors.Is(e.Err, ErrNotFound) { // removed since
 			list = append(list, e)
 		}

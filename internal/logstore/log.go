@@ -269,16 +269,17 @@ func (l *Log) Close() error {
 	return l.closeErr
 }
 
-// leave removes the owner file and lets no other be written.
+// leave removes the owner file, or what an owner that was killed has left of
+// its own, and lets no other be written. What others left and cannot be removed
+// is in nobody's way.
 func (l *Log) leave() error {
 	l.ownerMu.Lock()
 	defer l.ownerMu.Unlock()
 	l.left = true
-	if !l.announced {
-		return nil
-	}
-	if err := l.fs.Remove(OwnerPath(l.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the owner file: %w", err)
+	for _, name := range []string{OwnerPath(l.path), replacingPath(OwnerPath(l.path))} {
+		if err := l.fs.Remove(name); err != nil && l.announced && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove the owner file: %w", err)
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ const extension = ".jsonl"
 //	<id>.jsonl        the log
 //	<id>.jsonl.torn   what repair cut off, appended to
 //	<id>.owner        who owns it; counts only while the lock is held
+//	.<id>.owner-new   the same, half written
 //	<id>.spill/       results too big for the log
 //	<id>.drafts/      answers in the making
 //	.<id>-xxxxx.new   a log that is being created, locked by its creator
@@ -25,6 +26,11 @@ func TornPath(path string) string { return path + ".torn" }
 
 // OwnerPath is where the owner of the log at path says who it is.
 func OwnerPath(path string) string { return beside(path, ".owner") }
+
+// replacingPath is where what is to replace the file at path is written first.
+func replacingPath(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-new")
+}
 
 // SpillDir is the folder for what is too big for the log at path.
 func SpillDir(path string) string { return beside(path, ".spill") }

@@ -172,6 +172,35 @@ func TestAContenderLearnsThePidFromTheOwnerWhoseSocketAnswers(t *testing.T) {
 	}
 }
 
+// An owner that was killed leaves its owner file, or a half-written one. Who
+// has the session next, for however short a time, leaves nothing.
+func TestTheNextOwnerClearsWhatAKilledOneLeft(t *testing.T) {
+	for _, announce := range []bool{false, true} {
+		s := New(filepath.Join(t.TempDir(), "home"))
+		l := create(t, s, 1)
+		closed(t, l)
+		for _, left := range []string{OwnerPath(l.Path()), replacingPath(OwnerPath(l.Path()))} {
+			if err := os.WriteFile(left, []byte(`{"pid":1,"sock`), 0o400); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l = replayed(t, s, l.Path())
+		if announce {
+			if err := l.Announce(Owner{PID: 4711, Socket: "/s"}); err != nil {
+				t.Fatal(err)
+			}
+			if o, err := ReadOwner(l.Path()); err != nil || o.PID != 4711 {
+				t.Fatalf("%+v, %v", o, err)
+			}
+		}
+		closed(t, l)
+		names, err := osFS{}.ReadDir(filepath.Dir(l.Path()))
+		if err != nil || len(names) != 1 {
+			t.Fatalf("announced: %v: left over: %q, %v", announce, names, err)
+		}
+	}
+}
+
 func TestASilentSocketIsNoOwner(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	server, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"strings"
 )
 
 // Remove deletes a session and everything beside it. It takes the lock first:
@@ -59,16 +58,7 @@ func (s *Store) finishRemoval(path, marker string) error {
 }
 
 func (s *Store) removeBeside(path string) error {
-	all := []string{SpillDir(path), DraftsDir(path), TornPath(path), OwnerPath(path)}
-	names, err := s.fs.ReadDir(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if strings.HasPrefix(n, "."+stem(path)+".owner") { // half written by an owner that died
-			all = append(all, filepath.Join(filepath.Dir(path), n))
-		}
-	}
+	all := []string{SpillDir(path), DraftsDir(path), TornPath(path), OwnerPath(path), replacingPath(OwnerPath(path))}
 	for _, p := range all {
 		if err := s.fs.RemoveAll(p); err != nil {
 			return err

@@ -1,12 +1,18 @@
 package permission
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestWorkspace(t *testing.T) {
@@ -254,17 +260,24 @@ func (b *box) sandboxed(p *Policy, command string) (string, error) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	path, args, err := l.Sandbox.Wrap([]string{"/bin/bash", "-c", command})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	cmd := exec.CommandContext(b.t.Context(), path)
-	cmd.Args, cmd.Dir, cmd.Env = args, b.ws, append(os.Environ(), "TMPDIR="+tmp)
-	out, err := cmd.CombinedOutput()
+	cmd := exec.CommandContext(b.t.Context(), "/bin/bash", "-c", command)
+	cmd.Dir, cmd.Env = b.ws, append(os.Environ(), "TMPDIR="+tmp)
+	out, err := output(l.Sandbox, cmd)
 	if err != nil && l.Note(string(out)) == "" && strings.Contains(string(out), "denied") {
 		b.t.Error("no note about the sandbox")
 	}
 	return string(out), err
+}
+
+// output is cmd.CombinedOutput, in a sandbox.
+func output(s *Sandbox, cmd *exec.Cmd) ([]byte, error) {
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := s.Start(cmd); err != nil {
+		return nil, err
+	}
+	err := cmd.Wait()
+	return out.Bytes(), err
 }
 
 func TestSandbox(t *testing.T) {
@@ -330,14 +343,12 @@ func TestSandboxPassesOnNoOpenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // nothing was written
-	path, args, err := (&Sandbox{Writable: []string{b.ws}}).Wrap([]string{"/bin/sh", "-c", "echo x >&3"})
-	if err != nil {
+	defer f.Close()                                                   //nolint:errcheck // nothing was written
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil { // as this process's parent could have left it
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), path)
-	cmd.Args, cmd.ExtraFiles = args, []*os.File{f}
-	if out, err := cmd.CombinedOutput(); err == nil {
+	cmd := exec.CommandContext(t.Context(), "/bin/bash", "-c", fmt.Sprintf("echo x >&%d", f.Fd()))
+	if out, err := output(&Sandbox{Writable: []string{b.ws}}, cmd); err == nil {
 		t.Errorf("written through the open file: %s", out)
 	}
 }
@@ -379,13 +390,27 @@ func TestCachesAreMadePrivateAndOnlyForCommands(t *testing.T) {
 	}
 }
 
-func TestHelperThatCannotRestrictRunsNothing(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), helperPath)
-	cmd.Args = []string{helperName, "no json", "/bin/sh", "sh", "-c", "echo ran"}
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 126 || strings.Contains(string(out), "ran\n") {
-		t.Errorf("%v: %s", err, out)
+// The program itself stays free, whichever thread it goes on with.
+func TestSandboxHoldsTheCommandAlone(t *testing.T) {
+	if ok, why := Supported(); !ok {
+		t.Skip(why)
+	}
+	b := newBox(t)
+	for range 20 {
+		if out, err := output(&Sandbox{}, exec.CommandContext(t.Context(), "/bin/bash", "-c", "echo x > "+b.outside+"/f")); err == nil {
+			t.Fatalf("written: %s", out)
+		}
+		var free sync.WaitGroup
+		for i := range 16 {
+			free.Go(func() {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				if err := os.WriteFile(fmt.Sprintf("%s/free%d", b.outside, i), nil, 0o644); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		free.Wait()
 	}
 }
 

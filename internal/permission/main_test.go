@@ -7,13 +7,6 @@ import (
 	"testing"
 )
 
-func TestMain(m *testing.M) {
-	if IsHelper(os.Args) {
-		os.Exit(HelperMain())
-	}
-	os.Exit(m.Run())
-}
-
 // box is a folder of its own with a workspace, a home of the product and an
 // outside. Links are resolved in its path.
 type box struct {

@@ -1,15 +1,12 @@
 package permission
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 )
 
 // Sandbox lets a command read everything and write only below some folders and
@@ -18,61 +15,18 @@ type Sandbox struct {
 	Writable []string // folders or files that exist; a missing one is left out
 }
 
-// helperName is argv[0] of this program where it is to restrict itself and
-// become the command.
-const helperName = "deepseek-sandbox"
-
-// hasHelper is set once this process has looked whether it is the helper. A
-// program that never looks would, run again as one, start from its beginning.
-var hasHelper atomic.Bool
-
-// IsHelper tells whether this process is the sandbox's helper; then nothing but
-// HelperMain is to be run. Every program that uses sandboxes asks this first of
-// all, tests in TestMain.
-func IsHelper(argv []string) bool {
-	hasHelper.Store(true)
-	return len(argv) > 0 && argv[0] == helperName
-}
-
 // Supported tells whether commands can be sandboxed here, and if not, why.
-func Supported() (bool, string) {
-	if !hasHelper.Load() {
-		return false, "this program has no entry for the sandbox's helper"
-	}
-	return kernelSupport()
-}
+func Supported() (bool, string) { return kernelSupport() }
 
-// Wrap makes the program and arguments that run argv[0], a path, in the
-// sandbox. It is to be given pipes, not files, for its output: the name
-// /dev/stderr leads to the file itself, which may lie outside.
-func (s *Sandbox) Wrap(argv []string) (path string, args []string, err error) {
+// Start starts a command in the sandbox; a nil one holds it to nothing. The
+// command is to be given pipes, not files, for its output: the name /dev/stderr
+// leads to the file itself, which may lie outside. Where the sandbox cannot be
+// made, the error says so and nothing was started.
+func (s *Sandbox) Start(cmd *exec.Cmd) error {
 	if s == nil {
-		return argv[0], argv, nil
+		return cmd.Start()
 	}
-	rules, err := json.Marshal(s)
-	if err != nil {
-		return "", nil, err
-	}
-	return helperPath, append([]string{helperName, string(rules)}, argv...), nil
-}
-
-// HelperMain restricts this process and becomes the command. It returns only
-// on a failure, with the exit code; the command has then not run.
-func HelperMain() int {
-	err := become(os.Args)
-	fmt.Fprintf(os.Stderr, "deepseek: the command was not run, the sandbox failed: %v\n", err)
-	return 126
-}
-
-func become(argv []string) error {
-	if len(argv) < 3 {
-		return errors.New("it takes its rules and a command")
-	}
-	var s Sandbox
-	if err := json.Unmarshal([]byte(argv[1]), &s); err != nil {
-		return err
-	}
-	return s.exec(argv[2], argv[2:], os.Environ())
+	return s.start(cmd)
 }
 
 // caches are the folders outside the workspace that commands may write to. They

@@ -5,15 +5,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"runtime"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
-
-// helperPath is this very program, also where its file has been replaced.
-const helperPath = "/proc/self/exe"
 
 // minABI is the first that also covers truncation.
 const minABI = 3
@@ -41,10 +39,33 @@ func kernelSupport() (bool, string) {
 	return true, ""
 }
 
-// exec restricts the calling thread and becomes the command on it; the other
-// threads of this process end with it.
-func (s *Sandbox) exec(path string, argv, env []string) error {
-	runtime.LockOSThread()
+// start starts the command on a thread that is restricted first: what a thread
+// is held to goes on to the processes that it begins. The thread ends with its
+// goroutine, so nothing else of this program ever runs on it.
+func (s *Sandbox) start(cmd *exec.Cmd) error {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good
+		if unix.Gettid() == os.Getpid() {
+			// The process's first thread does not end: another is taken.
+			err := s.start(cmd)
+			runtime.UnlockOSThread()
+			started <- err
+			return
+		}
+		err := s.restrict()
+		if err == nil {
+			err = cmd.Start()
+		} else {
+			err = fmt.Errorf("the command was not run, the sandbox failed: %w", err)
+		}
+		started <- err
+	}()
+	return <-started
+}
+
+// restrict holds the calling thread to the sandbox, for ever.
+func (s *Sandbox) restrict() (err error) {
 	rules, err := s.rules()
 	if err != nil {
 		return err
@@ -57,21 +78,19 @@ func (s *Sandbox) exec(path string, argv, env []string) error {
 	if fd < 0 {
 		return errors.New("the kernel would restrict nothing")
 	}
+	defer func() { err = errors.Join(err, unix.Close(fd)) }()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("prctl: %w", err)
 	}
 	if err := ll.LandlockRestrictSelf(fd, flags); err != nil {
 		return fmt.Errorf("landlock_restrict_self: %w", err)
 	}
-	// The kernel asks at opening only: nothing that is open already goes along.
+	// The kernel asks at opening only: what this process was handed open by its
+	// own parent does not go along.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close_range: %w", err)
 	}
-	for {
-		if err := unix.Exec(path, argv, env); !errors.Is(err, unix.EINTR) {
-			return &os.PathError{Op: "exec", Path: path, Err: err}
-		}
-	}
+	return nil
 }
 
 func (s *Sandbox) rules() ([]landlock.Rule, error) {

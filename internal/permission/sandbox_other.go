@@ -4,15 +4,12 @@ package permission
 
 import (
 	"errors"
+	"os/exec"
 	"runtime"
 )
-
-const helperPath = ""
 
 func kernelSupport() (bool, string) {
 	return false, runtime.GOOS + " has no sandbox that this program can use"
 }
 
-func (s *Sandbox) exec(string, []string, []string) error {
-	return errors.ErrUnsupported
-}
+func (s *Sandbox) start(*exec.Cmd) error { return errors.ErrUnsupported }

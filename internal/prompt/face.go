@@ -87,6 +87,21 @@ func (r *runner) say(lines ...string) error {
 	return r.out(text)
 }
 
+// above brings out what others have to say, above the card, which is drawn again.
+func (r *runner) above(text string) error {
+	if text == "" {
+		return nil
+	}
+	if r.plain {
+		r.printed = ""
+		return r.out("\r\n" + text)
+	}
+	if err := r.paint.erase(r.cols); err != nil {
+		return fmt.Errorf("%w: %w", ErrTerminal, err)
+	}
+	return r.out(text)
+}
+
 // laterLine says what became of the card and, where it can still be answered, how.
 func (r *runner) laterLine(what string) string {
 	if r.card.Timed && r.card.AnswerCommand != "" {

@@ -129,8 +129,9 @@ func (r *runner) wait(done <-chan struct{}) error {
 	}
 	var input <-chan Input
 	var signals <-chan os.Signal
-	var ready, arrived <-chan struct{}
+	var ready, arrived, news <-chan struct{}
 	if r.onScreen {
+		news = r.p.turns.heard()
 		input, signals = r.p.Terminal.Input(), r.p.Terminal.Signals()
 		if r.s.hidden {
 			var wanted bool
@@ -151,6 +152,8 @@ func (r *runner) wait(done <-chan struct{}) error {
 	case <-due:
 		return r.timers()
 	case <-arrived:
+	case <-news:
+		return r.above(r.p.turns.take())
 	case <-ready:
 		return r.openScreen()
 	case in := <-input:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"text/template"
 
 	"github.com/AlecAivazis/survey/v2/core"
@@ -16,18 +17,25 @@ const frameTemplate = `{{range .}}{{if .Style}}{{color .Style}}{{end}}{{.Text}}{
 // Of survey's templates the functions are used rather than RunTemplate, which decides
 // about colour from the environment, once for the process.
 var (
-	frameColoured = template.Must(template.New("frame").Funcs(core.TemplateFuncsWithColor).Parse(frameTemplate))
-	framePlain    = template.Must(template.New("frame").Funcs(core.TemplateFuncsNoColor).Parse(frameTemplate))
+	frameColoured = parsed(core.TemplateFuncsWithColor)
+	framePlain    = parsed(core.TemplateFuncsNoColor)
 )
+
+// parsed is the template, parsed with the first card: most commands draw none.
+func parsed(functions template.FuncMap) func() *template.Template {
+	return sync.OnceValue(func() *template.Template {
+		return template.Must(template.New("frame").Funcs(functions).Parse(frameTemplate))
+	})
+}
 
 // Style and Text are for the template.
 func (l line) Style() string { return l.style }
 func (l line) Text() string  { return l.text }
 
 func coloured(lines []line, colour bool) ([]string, error) {
-	t := framePlain
+	t := framePlain()
 	if colour {
-		t = frameColoured
+		t = frameColoured()
 	}
 	var b strings.Builder
 	if err := t.Execute(&b, lines); err != nil {

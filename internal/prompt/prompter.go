@@ -80,6 +80,12 @@ type ending struct{ Result }
 
 func (e *ending) Error() string { return "the card ended: " + e.Outcome.String() }
 
+// Tell has the card that is on the terminal show lines above itself, at once.
+// False says that no card has the terminal: the caller may write. It does not block.
+func (p *Prompter) Tell(lines []string) bool {
+	return p.turns.tell(strings.Join(lines, "\r\n") + "\r\n")
+}
+
 // answerBox takes the answers from survey.
 type answerBox struct{ answers []session.Answer }
 

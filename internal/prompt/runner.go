@@ -144,7 +144,7 @@ func (r *runner) attach(ctx context.Context) error {
 func (r *runner) claim(remaining time.Duration, timed bool) {
 	switch {
 	case !timed || remaining < 0:
-		r.s.count = countdown{}
+		r.s.count, r.s.card.Blocking = countdown{}, true
 	case r.s.touched:
 		r.s.count = countdown{mode: countFrozen}
 	case r.s.count.mode == countPaused: // goes on with what was left

@@ -286,7 +286,7 @@ func (s *cardState) show(i int, now time.Time) {
 // typed brings text in: on a row that takes words, or else by going to the free
 // text of a question. Space marks where there is something to mark.
 func (s *cardState) typed(k key) {
-	if s.reviewing() {
+	if s.reviewing() || k.text == "" && !k.cut { // an empty paste types nothing
 		return
 	}
 	it, q := &s.items[s.at], s.card.Questions[s.at]

@@ -12,7 +12,8 @@ type turns struct {
 	mu      sync.Mutex
 	holder  *turn
 	queue   []*turn
-	notices []string // last words of cards that ended while another had the terminal
+	notices []string // what others had to say while a card had the terminal
+	news    chan struct{}
 	arrived chan struct{}
 }
 
@@ -104,5 +105,48 @@ func (t *turns) notice(text string, write func(string)) {
 		write(text)
 		return
 	}
+	t.put(text)
+}
+
+// tell leaves words to the card that has the terminal. False: none has it.
+func (t *turns) tell(text string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.holder == nil {
+		return false
+	}
+	t.put(text)
+	return true
+}
+
+// put keeps words for the holder and lets it know. The caller holds mu.
+func (t *turns) put(text string) {
 	t.notices = append(t.notices, text)
+	select {
+	case t.hasNews() <- struct{}{}:
+	default:
+	}
+}
+
+func (t *turns) hasNews() chan struct{} {
+	if t.news == nil {
+		t.news = make(chan struct{}, 1)
+	}
+	return t.news
+}
+
+// heard is where the holder hears of words to bring out.
+func (t *turns) heard() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.hasNews()
+}
+
+// take hands the words to the holder.
+func (t *turns) take() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.Join(t.notices, "")
+	t.notices = nil
+	return text
 }

@@ -43,7 +43,7 @@ func TestAHiddenCardExpiresUnderAnother(t *testing.T) {
 		first.press(ctrlL)
 		first.pass(10 * time.Second)
 		first.ends2(Expired)
-		first.misses("left pending")
+		first.sees("Colour: left pending, answer later with:", "Which name?") // above the card, which is drawn again
 		second.press("Ann\r")
 		second.ends(Answered)
 		first.sees("Colour: left pending, answer later with:", "(answered)")
@@ -68,5 +68,22 @@ func TestTwoHiddenCardsDoNotFightForTheTerminal(t *testing.T) {
 		if first.term.started {
 			t.Fatal("the terminal was not given back")
 		}
+	})
+}
+
+func TestOthersAreHeardAboveTheCard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		card := newStage(t, 10*time.Second)
+		if card.prompt.Tell([]string{"nobody has the terminal"}) {
+			t.Fatal("took words without a card")
+		}
+		card.start(timedCard(colours))
+		if !card.prompt.Tell([]string{"question two: Which name?", "  deepseek answer s two"}) {
+			t.Fatal("did not take the words")
+		}
+		card.pass(time.Millisecond)
+		card.sees("question two: Which name?", "deepseek answer s two", "Which colour")
+		card.press("\r")
+		card.ends(Answered)
 	})
 }

@@ -40,6 +40,8 @@ type Request struct {
 	Questions []session.Question // read only from here on
 	Intent    *Intent            // of plan reviews
 	Caller    Caller
+	// Opened is called when all watchers have been told of the wait. May be nil.
+	Opened func()
 	// Commit logs how the wait ended and returns once that is on disk. It is
 	// called once for a wait that began, before anybody is told, and never with a
 	// lock held. Nil for kinds that are logged elsewhere.

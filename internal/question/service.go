@@ -108,6 +108,9 @@ func (s *Service) ask(ctx context.Context, r Request, bounded bool, length time.
 	if e := s.open(w); e != nil {
 		return Outcome{Err: e}
 	}
+	if r.Opened != nil {
+		r.Opened()
+	}
 	return s.await(ctx, w)
 }
 

@@ -60,7 +60,7 @@ func (a asker) run(ctx context.Context, call tool.Call, raw json.RawMessage) too
 	if err != nil {
 		return tool.Errorf(tool.CodeInvalidArguments, "%s: %v", session.AskTool, err)
 	}
-	r := Request{CallID: call.ID, Kind: KindLegacy, Questions: questions, Caller: a.Caller()}
+	r := Request{CallID: call.ID, Kind: KindLegacy, Questions: questions, Caller: a.Caller(), Opened: call.Waiting}
 	if a.Timed {
 		r.Kind = KindQuestion
 	}

@@ -52,6 +52,13 @@ func admit(conn *net.UnixConn) error {
 	if tool {
 		return refuse(CodeCallerIsTool, "this process was started by a tool of the session: an agent does not answer itself")
 	}
+	foreign, err := toolOfAny(p.pid)
+	if err != nil {
+		return untold(err)
+	}
+	if foreign {
+		return refuse(CodeCallerIsTool, "this process was started by a tool or a hook of a session: an agent does not answer for people")
+	}
 	if !p.alive() {
 		return untold(errors.New("it has ended already"))
 	}

@@ -11,17 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BecomeSubreaper makes this process the parent of every orphan among its
-// descendants, so that a tool's process cannot leave its line of ancestors by
-// setsid or a double fork. The owner of a session calls it before it starts any
-// other process, and has to reap those orphans by their number.
-func BecomeSubreaper() error {
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("become a child subreaper: %w", err)
-	}
-	return nil
-}
-
 // peerOf asks the kernel who connected. A pidfd pins the process; kernels
 // before 6.5 pin the one that has the number now, and those before 5.3 none.
 func peerOf(conn *net.UnixConn) (*peer, error) {
@@ -94,3 +83,56 @@ func parentOf(pid int) (ppid int, start uint64, err error) {
 	start, err = strconv.ParseUint(string(fields[fieldStart]), 10, 64)
 	return ppid, start, err
 }
+
+// toolOfAny tells whether the process was started by a tool of whatever
+// session: one of its line of ancestors began with the mark of tools in its
+// environment, or is another run of this program, which takes in its tools' orphans.
+func toolOfAny(pid int) (bool, error) {
+	line, err := climb(pid, parentOf)
+	if err != nil {
+		return false, err
+	}
+	self, err := os.Stat("/proc/self/exe")
+	if err != nil {
+		return false, err
+	}
+	for i, p := range line {
+		dir := "/proc/" + strconv.Itoa(p.pid)
+		if exe, err := os.Stat(dir + "/exe"); err == nil && i > 0 && os.SameFile(exe, self) && owns(dir) {
+			return true, nil
+		}
+		// What may not be read is another user's, and no tool of ours.
+		environ, err := os.ReadFile(dir + "/environ")
+		if err == nil && marked(environ) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// owns tells whether a run of this program is one of those that own sessions.
+func owns(dir string) bool {
+	cmdline, err := os.ReadFile(dir + "/cmdline")
+	if err != nil {
+		return false
+	}
+	for arg := range bytes.SplitSeq(cmdline, []byte{0}) {
+		switch string(arg) {
+		case "run", "answer", "rpc", "acp":
+			return true
+		}
+	}
+	return false
+}
+
+func marked(environ []byte) bool {
+	for kv := range bytes.SplitSeq(environ, []byte{0}) {
+		if bytes.HasPrefix(kv, []byte(toolMark)) {
+			return true
+		}
+	}
+	return false
+}
+
+// toolMark begins the variable that every tool's environment has.
+const toolMark = "DEEPSEEK_TOOL="

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
 	"time"
 )
 
@@ -94,7 +95,7 @@ func TestAChildOfTheOwnerIsRefused(t *testing.T) {
 }
 
 func TestAnOrphanOfTheOwnerIsRefusedWhateverItDidToHide(t *testing.T) {
-	if err := BecomeSubreaper(); err != nil {
+	if err := becomeSubreaper(); err != nil {
 		t.Fatal(err)
 	}
 	o := serveHost(t, newHost())

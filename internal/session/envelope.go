@@ -108,18 +108,17 @@ func (e Event) AppendLine(dst []byte) []byte {
 // ParseHeader decodes line 1. A higher version is ErrTooNew before any check
 // of the shape; everything else that does not fit is ErrDamaged.
 func ParseHeader(line []byte) (Header, error) {
-	var v struct {
-		Type    string `json:"type"`
-		Version int    `json:"version"`
-	}
-	if err := json.Unmarshal(line, &v); err != nil {
+	var h Header
+	err := json.Unmarshal(line, &h)
+	var shape *json.UnmarshalTypeError
+	if err != nil && !errors.As(err, &shape) {
 		return Header{}, fmt.Errorf("%w: the header is no JSON object: %w", ErrDamaged, err)
 	}
-	if v.Type == "session" && v.Version > Version {
-		return Header{}, fmt.Errorf("%w (log version %d, this one reads up to %d)", ErrTooNew, v.Version, Version)
+	// Members of another type than ours do not keep the others from being read.
+	if h.Type == "session" && h.Version > Version {
+		return Header{}, fmt.Errorf("%w (log version %d, this one reads up to %d)", ErrTooNew, h.Version, Version)
 	}
-	var h Header
-	if err := json.Unmarshal(line, &h); err != nil {
+	if err != nil {
 		return Header{}, fmt.Errorf("%w: header: %w", ErrDamaged, err)
 	}
 	if h.Type != "session" || h.Version < 1 || h.ID == "" {

@@ -22,24 +22,18 @@ const (
 	BlockToolCall  = "tool-call"
 )
 
-type textBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-type callBlock struct {
-	Type      string `json:"type"`
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
-}
-
 // MarshalJSON writes just the keys of the block's kind.
 func (b Block) MarshalJSON() ([]byte, error) {
+	out := make([]byte, 0, len(b.Text)+len(b.Arguments)+len(b.Text)/16+128)
+	out = appendString(append(out, `{"type":`...), b.Type)
 	if b.Type == BlockToolCall {
-		return Marshal(callBlock{b.Type, b.ID, b.Name, b.Arguments})
+		out = appendString(append(out, `,"id":`...), b.ID)
+		out = appendString(append(out, `,"name":`...), b.Name)
+		out = appendString(append(out, `,"arguments":`...), b.Arguments)
+	} else {
+		out = appendString(append(out, `,"text":`...), b.Text)
 	}
-	return Marshal(textBlock{b.Type, b.Text})
+	return append(out, '}'), nil
 }
 
 // UnmarshalJSON reads any of the kinds; an unknown kind is an error.
@@ -66,6 +60,16 @@ func TextOf(blocks []Block) string { return joined(blocks, BlockText) }
 func ReasoningOf(blocks []Block) string { return joined(blocks, BlockReasoning) }
 
 func joined(blocks []Block, kind string) string {
+	only, n := "", 0
+	for _, b := range blocks {
+		if b.Type == kind {
+			only = b.Text
+			n++
+		}
+	}
+	if n <= 1 {
+		return only // not a copy: it may be megabytes
+	}
 	var s strings.Builder
 	for _, b := range blocks {
 		if b.Type == kind {

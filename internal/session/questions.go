@@ -98,6 +98,10 @@ func (q *Questions) Of(h Header) { q.subagent = h.Origin == OriginSubagent }
 
 // header reads whether calls are timed from now on: the tool's own schema says so.
 func (q *Questions) header(e Event) error {
+	if timed, ok := quickTimed(e.Data); ok {
+		q.timed = timed
+		return nil
+	}
 	var v struct {
 		Header struct {
 			Tools []struct {

@@ -97,6 +97,66 @@ func (r *reader) blocks(to *[]Block) bool {
 	return true
 }
 
+// quickTimed is what Questions.header reads, of a header as it is written. It
+// steps over what other tools are told, which is most of it.
+func quickTimed(data []byte) (timed, ok bool) {
+	r := reader{rest: data}
+	if !json.Valid(data) || !r.lit(`{"header":{"config":`) || !r.skip() || r.lit(`,"system":`) && !r.skip() || !r.lit(`,"tools":[`) {
+		return false, false
+	}
+	for n := 0; !r.lit(`]`); n++ {
+		var name string
+		if n > 0 && !r.lit(`,`) || !r.lit(`{"name":`) || !r.str(&name) || !r.lit(`,"description":`) || !r.skip() || !r.lit(`,"parameters":`) {
+			return false, false
+		}
+		schema := r.rest
+		if !r.skip() || !r.lit(`}`) {
+			return false, false
+		}
+		if name != AskTool {
+			continue
+		}
+		var v struct {
+			Properties map[string]json.RawMessage `json:"properties"`
+		}
+		if json.Unmarshal(schema[:len(schema)-len(r.rest)-1], &v) != nil {
+			return false, false
+		}
+		_, timed = v.Properties["timeout"]
+	}
+	return timed, r.lit(`},"reason":`) && r.skip() && r.end()
+}
+
+// skip consumes one value of what is valid JSON.
+func (r *reader) skip() bool {
+	depth := 0
+	for i := 0; i < len(r.rest); i++ {
+		switch r.rest[i] {
+		case '"':
+			for i++; i < len(r.rest) && r.rest[i] != '"'; i++ {
+				if r.rest[i] == '\\' {
+					i++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+		default:
+			continue
+		}
+		if depth == 0 && i < len(r.rest) {
+			r.rest = r.rest[i+1:]
+			return true
+		}
+		if depth < 0 {
+			return false
+		}
+	}
+	return false // a number or a word, or the end
+}
+
 // reader walks over JSON text. Its methods consume what they are for; where
 // that is not what comes next, they report false.
 type reader struct{ rest []byte }
@@ -116,6 +176,9 @@ func (r *reader) end() bool { return r.lit(`}`) && len(r.rest) == 0 }
 func (r *reader) others(v any) bool {
 	if !r.lit(`,`) {
 		return r.end()
+	}
+	if len(r.rest) == 0 || r.rest[0] != '"' {
+		return false // {} is an object, {…,} is none
 	}
 	return json.Unmarshal(append([]byte(`{`), r.rest...), v) == nil
 }

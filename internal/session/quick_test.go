@@ -70,3 +70,41 @@ func TestQuickTakesWhatIsWritten(t *testing.T) {
 		}
 	}
 }
+
+// FuzzQuickTimed holds the quick look at a header to the full one.
+func FuzzQuickTimed(f *testing.F) {
+	for _, t := range []string{
+		`{"header":{"config":{"provider":"p","model":"m"},"system":"a \"]}","tools":[{"name":"x","description":"","parameters":{"type":"object"}},{"name":"ask_user_question","description":"d","parameters":{"properties":{"timeout":{}}}}]},"reason":"initial"}`,
+		`{"header":{"config":{},"tools":[{"name":"ask_user_question","description":"d","parameters":{"properties":{}}}]},"reason":"change"}`,
+		`{"header":{"config":{},"tools":[]},"reason":"change","header":{"tools":[{"name":"ask_user_question","parameters":{"properties":{"timeout":1}}}]}}`,
+		`{"header":{"config":{},"system":"s"},"reason":"change"}`,
+	} {
+		f.Add([]byte(t))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		timed, ok := quickTimed(data)
+		if !ok {
+			return
+		}
+		var v struct {
+			Header struct {
+				Tools []ToolSpec `json:"tools"`
+			} `json:"header"`
+		}
+		if err := json.Unmarshal(data, &v); err != nil {
+			t.Fatalf("%s: taken, and yet: %v", data, err)
+		}
+		want := false
+		for _, tool := range v.Header.Tools {
+			var schema struct {
+				Properties map[string]json.RawMessage `json:"properties"`
+			}
+			if tool.Name == AskTool && json.Unmarshal(tool.Parameters, &schema) == nil {
+				_, want = schema.Properties["timeout"]
+			}
+		}
+		if timed != want {
+			t.Errorf("%s: timed %v, full %v", data, timed, want)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -94,6 +95,13 @@ func (t *Turns) Apply(e Event) error {
 	case TypeCompactionEnd:
 		t.compacting = false
 	case TypeTurnEnd:
+		var v TurnEnd
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if v.Reason.Kind == "" {
+			return fmt.Errorf("%w: event %d: a turn/end without a reason", ErrDamaged, e.Seq)
+		}
 		t.turnOpen, t.stepOpen, t.compacting, t.calls = false, false, false, nil
 	}
 	return nil

@@ -38,6 +38,9 @@ type Call struct {
 	Step      int
 	Arguments json.RawMessage   // one JSON object, valid for the schema
 	Progress  func(line string) // may be nil; for the screen only, may be dropped; safe for concurrent use
+	// Waiting says that the call has asked and waits for a person: calls beside
+	// it ask in the order of their message. Nil where nobody wants to know.
+	Waiting func()
 	// Commit logs the result and returns once it is on disk, whatever the
 	// call's place in its message. A tool on whose outcome somebody waits
 	// calls it, at most once, before it tells them; Run then returns the same

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"deepseek/internal/session"
@@ -35,6 +36,7 @@ var htmlFuncs = template.FuncMap{
 	"notes":    notes,
 	"tone":     tone,
 	"waits":    (*Item).waits,
+	"wanted":   (*Item).answerable,
 	"readable": func(i *Item) bool { return i.Answers != nil },
 	"unreadable": func(i *Item) bool {
 		return i.Answers != nil && len(i.Answers) == 0
@@ -47,29 +49,45 @@ var htmlFuncs = template.FuncMap{
 		return nil
 	},
 	"arguments": arguments,
-	"diff": func(i *Item) string {
+	"passages":  passages,
+	"waiting":   waiting,
+	"command":   func(string) string { return "" }, // replaced for each page
+	"diff": func(i *Item) []diffLine {
 		if i.Meta == nil {
-			return ""
+			return nil
 		}
-		return i.Meta.Diff
+		return diffLines(i.Meta.Diff)
 	},
 }
 
-var htmlTemplate = template.Must(template.New("page").Funcs(htmlFuncs).Parse(htmlPage))
+// htmlTemplate is parsed when a page is wanted, not when any command starts.
+var htmlTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(htmlFuncs).Parse(htmlPage))
+})
+
+// HTMLOptions say how a transcript is written as a page.
+type HTMLOptions struct {
+	Location *time.Location             // of times; nil = UTC
+	Answer   func(callID string) string // the command that answers a question; may be nil
+}
 
 // WriteHTML writes a transcript as one page that needs no script and nothing
-// from the network. Times are shown in the location, nil meaning UTC.
-func WriteHTML(w io.Writer, t *Transcript, at *time.Location) error {
+// from the network.
+func WriteHTML(w io.Writer, t *Transcript, o HTMLOptions) error {
+	at, answer := o.Location, o.Answer
 	if at == nil {
 		at = time.UTC
 	}
-	page, err := htmlTemplate.Clone()
+	if answer == nil {
+		answer = func(string) string { return "" }
+	}
+	page, err := htmlTemplate().Clone()
 	if err != nil {
 		return err
 	}
 	page.Funcs(template.FuncMap{"clock": func(ms int64) string {
 		return time.UnixMilli(ms).In(at).Format("2006-01-02 15:04:05 MST")
-	}})
+	}, "command": answer})
 	out := bufio.NewWriterSize(w, 32<<10)
 	if err := page.Execute(out, t); err != nil {
 		return err
@@ -118,6 +136,19 @@ func tone(i *Item) string {
 		return "dim"
 	}
 	return "good"
+}
+
+// waiting are the questions of a transcript that an answer is wanted for.
+func waiting(t *Transcript) []*Item {
+	var list []*Item
+	for _, turn := range t.Turns {
+		for _, i := range turn.Items {
+			if i.answerable() {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
 }
 
 // notes tells whether a group holds notes.

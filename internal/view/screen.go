@@ -36,7 +36,8 @@ type Screen struct {
 
 	mu       sync.Mutex
 	to       io.Writer
-	paused   int                // how many cards own the terminal
+	paused   int // how many cards own the terminal
+	above    func([]string) bool
 	held     bytes.Buffer       // what is to be shown after them
 	dropped  bool               // more was held than is kept
 	column   bool               // the cursor is within a line of streamed text
@@ -94,9 +95,27 @@ func (s *Screen) Close() {
 // Session shows the id, on a line of its own. It is never hidden.
 func (s *Screen) Session(id string) { s.Announce("session " + id) }
 
-// Announce shows a line that -q does not hide: a question, how to answer it.
-func (s *Screen) Announce(line string) {
-	s.locked(func() { s.line(s.safe(line)) })
+// Announce shows lines that -q does not hide, and that stay together: a
+// question, how to answer it.
+func (s *Screen) Announce(lines ...string) {
+	s.locked(func() {
+		safe := make([]string, len(lines))
+		for i, l := range lines {
+			safe[i] = s.safe(l)
+		}
+		if s.paused > 0 && s.above != nil && s.above(safe) {
+			return
+		}
+		for _, l := range safe {
+			s.line(l)
+		}
+	})
+}
+
+// Above names who shows announcements while a card owns the terminal. show does
+// not block, and says whether it took the lines.
+func (s *Screen) Above(show func(lines []string) bool) {
+	s.locked(func() { s.above = show })
 }
 
 // Error shows what went wrong. It is never hidden.

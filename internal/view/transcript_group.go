@@ -174,6 +174,11 @@ func (i *Item) waits() bool {
 	return i.State == string(session.QuestionOpen) || i.State == string(session.QuestionContinued)
 }
 
+// answerable tells whether an answer is wanted: it waits, and none is queued.
+func (i *Item) answerable() bool {
+	return i.Kind == KindQuestion && i.waits() && !i.Queued && i.started
+}
+
 // standing says where a question stands.
 func (i *Item) standing() string {
 	switch session.QuestionState(i.State) {

@@ -187,7 +187,7 @@ func TestHostileTextInHTML(t *testing.T) {
 	var b bytes.Buffer
 	tr := hostileLog(t).build(false, HTMLBound)
 	tr.Header.Cwd, tr.Header.ParentSession, tr.SessionID = hostile, hostile, hostile
-	if err := WriteHTML(&b, tr, nil); err != nil {
+	if err := WriteHTML(&b, tr, HTMLOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.String()
@@ -234,7 +234,7 @@ func TestBigResultsAreBounded(t *testing.T) {
 	big := strings.Repeat("a line of output\n", 60_000) // 1 MB
 	l := newLogged(t).task("x").says("", "", testCall).does(testCall, "", big, nil).completes()
 	var b bytes.Buffer
-	if err := WriteHTML(&b, l.build(false, HTMLBound), nil); err != nil {
+	if err := WriteHTML(&b, l.build(false, HTMLBound), HTMLOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if b.Len() > 100<<10 || !strings.Contains(b.String(), "left out") {
@@ -337,7 +337,7 @@ func TestAnyOrderOfEventsIsSurvived(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := errors.Join(WriteJSON(&out, tr), WriteText(&out, tr, TextOptions{Expand: true, Width: 40}), WriteHTML(&out, tr, nil)); err != nil {
+		if err := errors.Join(WriteJSON(&out, tr), WriteText(&out, tr, TextOptions{Expand: true, Width: 40}), WriteHTML(&out, tr, HTMLOptions{})); err != nil {
 			t.Fatal(err)
 		}
 	}

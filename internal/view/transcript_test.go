@@ -256,7 +256,7 @@ func TestTranscriptAsJSON(t *testing.T) {
 
 func TestTranscriptAsHTML(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteHTML(&b, everything(t).build(false, HTMLBound), nil); err != nil {
+	if err := WriteHTML(&b, everything(t).build(false, HTMLBound), HTMLOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	goldenTranscript(t, "page.html", b.String())

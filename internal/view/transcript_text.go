@@ -282,7 +282,7 @@ func (p *page) question(i *Item) {
 	if i.State == StateRemoved && i.Result != "" && p.o.Expand {
 		p.put("      ", i.Result, p.style.dim.Sprint)
 	}
-	if i.waits() && !i.Queued && i.started && p.o.Answer != nil {
+	if i.answerable() && p.o.Answer != nil {
 		p.put("  ", "answer with: "+p.o.Answer(i.CallID), p.style.dim.Sprint)
 	}
 }

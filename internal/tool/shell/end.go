@@ -3,12 +3,15 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"deepseek/internal/permission"
 )
 
 // proc is a process of the system as it was seen a moment ago. A negative pid
@@ -44,11 +47,15 @@ func (f *Family) victims() []proc {
 }
 
 // forgetSessions drops those of which no process is left: the kernel may give
-// their numbers to others.
-func (f *Family) forgetSessions() {
+// their numbers to others. What a command has left running descends from an
+// orphan, so where there is none, only the running commands' are alive.
+func (f *Family) forgetSessions(orphans bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	alive := aliveSessions(f.sessions)
+	alive := table.running()
+	if orphans {
+		alive = aliveSessions(f.sessions)
+	}
 	for s := range f.sessions {
 		if !alive[s] {
 			delete(f.sessions, s)
@@ -124,7 +131,7 @@ func (t *processTable) leave(family string) {
 	delete(t.families, family)
 }
 
-func (t *processTable) start(cmd *exec.Cmd) error {
+func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.prepared {
@@ -133,7 +140,7 @@ func (t *processTable) start(cmd *exec.Cmd) error {
 	if t.prepError != nil {
 		return fmt.Errorf("this process cannot take in orphans, so commands could outlive it: %w", t.prepError)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := in.Start(cmd); err != nil {
 		return err
 	}
 	t.mains[cmd.Process.Pid] = true
@@ -144,6 +151,13 @@ func (t *processTable) forget(pid int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.mains, pid)
+}
+
+// running are the pids of the commands that run, which are their sessions too.
+func (t *processTable) running() map[int]bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.mains)
 }
 
 // stray tells whether c is an orphan of which no other living family carries
@@ -160,17 +174,22 @@ func (t *processTable) orphan(c proc) bool {
 	return c.ppid == os.Getpid() && c.session != ownSession() && !t.mains[c.pid]
 }
 
-// reap takes the ended orphans off the system's list. Never by waiting for any
-// child: that would steal those of os/exec.
-func (t *processTable) reap() {
+// reap takes the ended orphans off the system's list, and tells whether there
+// are, or may be, others that still run. Never by waiting for any child: that
+// would steal those of os/exec.
+func (t *processTable) reap() (left bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	procs, err := scan()
+	procs, err := children()
 	if err != nil {
-		return // they stay on the list, which harms nobody
+		return true // they stay on the list, which harms nobody
 	}
 	for _, c := range procs {
-		if c.zombie && t.orphan(c) {
+		switch {
+		case !t.orphan(c):
+		case !c.zombie:
+			left = true
+		default:
 			for {
 				if _, err := syscall.Wait4(c.pid, nil, syscall.WNOHANG, nil); !errors.Is(err, syscall.EINTR) {
 					break
@@ -178,4 +197,5 @@ func (t *processTable) reap() {
 			}
 		}
 	}
+	return left
 }

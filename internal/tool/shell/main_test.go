@@ -16,13 +16,6 @@ import (
 	"deepseek/internal/tool"
 )
 
-func TestMain(m *testing.M) {
-	if permission.IsHelper(os.Args) {
-		os.Exit(permission.HelperMain())
-	}
-	os.Exit(m.Run())
-}
-
 const testKey = "sk-test-0123456789"
 
 // open lets every command run as it is.

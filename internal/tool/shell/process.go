@@ -49,10 +49,6 @@ var errClosed = errors.New("the run has ended")
 
 // start runs a command until it exits, ctx ends or timeout (0 = none) is over.
 func (f *Family) start(ctx context.Context, launch permission.Launch, command, dir string, timeout time.Duration, out *output) (*process, error) {
-	path, args, err := launch.Sandbox.Wrap([]string{f.shell, "-c", "--", command})
-	if err != nil {
-		return nil, err
-	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -66,11 +62,11 @@ func (f *Family) start(ctx context.Context, launch permission.Launch, command, d
 	f.calls++
 	mark := fmt.Sprintf("%s.%d", f.id, f.calls)
 	cmd := &exec.Cmd{
-		Path: path, Args: args, Dir: dir, Stdout: w, Stderr: w,
+		Path: f.shell, Args: []string{f.shell, "-c", "--", command}, Dir: dir, Stdout: w, Stderr: w,
 		Env:         append(append([]string(nil), f.environ...), "PWD="+dir, "TMPDIR="+f.tmp, markName+"="+mark),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	err = table.start(cmd)
+	err = table.start(launch.Sandbox, cmd)
 	if cerr := w.Close(); err == nil && cerr != nil {
 		err = cerr
 	}
@@ -149,8 +145,7 @@ func (p *process) watch(ctx context.Context, read <-chan error) {
 		p.readErr = err
 	}
 	p.out.finish()
-	table.reap()
-	f.forgetSessions()
+	f.forgetSessions(table.reap())
 	close(p.done)
 }
 

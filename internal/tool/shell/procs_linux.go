@@ -89,6 +89,45 @@ func scan() ([]proc, error) {
 	return procs, nil
 }
 
+// children lists the children of this process. The kernel keeps them by thread,
+// and may leave one out while another ends.
+func children() ([]proc, error) {
+	const threads = "/proc/self/task"
+	dir, err := os.Open(threads)
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	if err = errors.Join(err, dir.Close()); err != nil {
+		return nil, err
+	}
+	var procs []proc
+	seen := false
+	for _, name := range names {
+		list, err := os.ReadFile(filepath.Join(threads, name, "children"))
+		if err != nil {
+			continue // the thread has ended
+		}
+		seen = true
+		for _, field := range strings.Fields(string(list)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, err
+			}
+			switch p, err := stat(pid); {
+			case err == nil:
+				procs = append(procs, p)
+			case !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ESRCH):
+				return nil, err
+			}
+		}
+	}
+	if !seen { // a kernel without these lists
+		return scan()
+	}
+	return procs, nil
+}
+
 // stat's error is os.ErrNotExist or ESRCH where the process is gone.
 func stat(pid int) (proc, error) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"errors"
 	"os"
 	"syscall"
 
@@ -21,6 +22,8 @@ func ownSession() int { return -1 }
 func find(sessions map[int]bool, _ func(proc) bool) []proc { return groups(sessions) }
 
 func scan() ([]proc, error) { return nil, nil }
+
+func children() ([]proc, error) { return nil, errors.ErrUnsupported }
 
 func (p proc) mark() string { return "" }
 

@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"deepseek/internal/permission"
@@ -235,4 +236,14 @@ func removeAll(dir string) error {
 		return nil // what cannot be opened is named by the removal below
 	})
 	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// Kill ends by force, and without waiting, the commands that it finds: for a
+// process that is about to end on the spot.
+func (f *Family) Kill() {
+	for range 2 { // one that forks and exits during a look is seen by the next
+		for _, v := range f.victims() {
+			v.signal(syscall.SIGKILL)
+		}
+	}
 }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package remote
+
+import "errors"
+
+func becomeSubreaper() error { return errors.New("there is no child subreaper here") }
