@@ -62,6 +62,11 @@ func (b *bench) steps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, withoutCalls, err := b.runSteps(ctx, "none", few, func(int) []string { return text("Done.") })
+	if err != nil {
+		return err
+	}
+	alone := spreadOf(withoutCalls, itself)
 	var lines strings.Builder
 	for i := range shellCalls {
 		fmt.Fprintf(&lines, "bash -c 'echo %d'\n", i)
@@ -74,13 +79,13 @@ func (b *bench) steps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	least := shell.walls().median + shellCalls*syncsOfStep*syncs.median
+	least := alone.median + shell.walls().median + shellCalls*syncsOfStep*syncs.median
 	extra = spreadOf(beyond, itself)
 	perStep := (extra.median - least) / shellCalls
 	b.add(row{
 		work:     "20 shell calls, beyond the server's time",
 		measured: fmt.Sprintf("%s (%s a step beyond the floor)", ms(extra.median), ms(perStep)), least: ms(extra.least), cpu: ms(runs.cpus().median), memory: mb(runs.peak()),
-		floor: fmt.Sprintf("20 × `bash -c` %s, %d fsyncs of %s", ms(shell.walls().median), shellCalls*syncsOfStep, ms(syncs.median)),
+		floor: fmt.Sprintf("no call %s, 20 × `bash -c` %s, %d fsyncs of %s", ms(alone.median), ms(shell.walls().median), shellCalls*syncsOfStep, ms(syncs.median)),
 		bar:   "5 ms a step beyond it", ok: judge(perStep <= 5*time.Millisecond),
 	})
 	return nil

@@ -74,7 +74,7 @@ func (s shape) events(l *logWriter) {
 	l.add(session.TypeUserMessage, task, nil)
 	l.add(session.TypeRequestHeader, session.RequestHeader{Reason: session.HeaderInitial, Header: session.HeaderBody{
 		Config: session.RequestConfig{Provider: "deepseek", Model: s.model}, System: s.system,
-		Tools: []session.ToolSpec{{Name: session.AskTool, Description: "asks", Parameters: []byte(`{"type":"object","properties":{"questions":{},"timeout":{"type":"number"}}}`)}},
+		Tools: toolSpecs(),
 	}}, nil)
 	every := max(s.live, 1)
 	output := strings.Repeat(`ok  	example.org/module/internal/part	0.41s  "cached"`+"\n", s.output/52+1)[:s.output]
@@ -90,6 +90,19 @@ func (s shape) events(l *logWriter) {
 		s.step(l, i, output)
 	}
 	l.add(session.TypeTurnEnd, session.TurnEnd{Turn: 1, Reason: session.Reason{Kind: session.EndCompleted}}, nil)
+}
+
+// toolSpecs are about as long as the product's own.
+func toolSpecs() []session.ToolSpec {
+	words := strings.Repeat("What the tool does, and when to use another instead. ", 4)
+	list := []session.ToolSpec{{Name: session.AskTool, Description: words, Parameters: []byte(`{"type":"object","properties":{"questions":{"type":"array"},"timeout":{"type":"number"}}}`)}}
+	for i := range 16 {
+		list = append(list, session.ToolSpec{
+			Name: fmt.Sprintf("tool_%d", i), Description: words,
+			Parameters: []byte(`{"type":"object","required":["path"],"properties":{"path":{"type":"string","description":"a path below the workspace"},"limit":{"type":"integer","minimum":1,"description":"how many lines at most"}}}`),
+		})
+	}
+	return list
 }
 
 func (s shape) step(l *logWriter, i int, output string) {

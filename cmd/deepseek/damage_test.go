@@ -142,7 +142,9 @@ func (k *killed) refused(where string, args ...string) {
 	if err != nil || !bytes.Equal(before, after) {
 		k.t.Errorf("%v changed the file: %v", args, err)
 	}
-	k.leftovers()
+	if beside, err := os.ReadDir(filepath.Dir(k.logPath)); err != nil || len(beside) != 1 {
+		k.t.Errorf("%v left something beside the file: %v, %v", args, beside, err)
+	}
 }
 
 // What only damage or a newer version can have done is refused by name and

@@ -133,11 +133,13 @@ func (k *killed) model(n int, _ fakellm.Request) fakellm.Step {
 	step.Delay = time.Duration(k.random.IntN(3)) * time.Millisecond
 	for range 1 + k.random.IntN(3) {
 		c := fakellm.Call{ID: fmt.Sprintf("call_%d_%d", n, len(step.Calls))}
-		switch k.random.IntN(3) {
-		case 0:
+		switch k.random.IntN(7) {
+		case 0, 1:
 			c.Name, c.Arguments = "read", `{"file_path":"a.txt"}`
-		case 1:
+		case 2, 3:
 			c.Name, c.Arguments = "glob", `{"pattern":"*"}`
+		case 4:
+			c.Name, c.Arguments = "delegate", `{"description":"look","prompt":"look around"}`
 		default:
 			c.ID = fmt.Sprintf("q%d-%d", n, len(step.Calls))
 			c.Name = session.AskTool
@@ -387,14 +389,18 @@ func (k *killed) judge(what string, told map[string]fate, found map[string]int, 
 	}
 }
 
-// leftovers: nothing but the log and what repair set aside lies in the folder.
+// leftovers: when another session has begun in the folder, nothing but logs and
+// what repair set aside lies in it.
 func (k *killed) leftovers() {
+	if out, err := k.command("run", "-q", "another session").CombinedOutput(); err != nil {
+		k.t.Errorf("another session: %v\n%s", err, out)
+	}
 	entries, err := os.ReadDir(filepath.Dir(k.logPath))
 	if err != nil {
 		k.t.Error(err)
 	}
 	for _, e := range entries {
-		if name := e.Name(); name != k.id+".jsonl" && name != k.id+".jsonl.torn" {
+		if name := e.Name(); name[0] == '.' || !strings.HasSuffix(strings.TrimSuffix(name, ".torn"), ".jsonl") {
 			k.t.Errorf("left over: %s", name)
 		}
 	}

@@ -84,7 +84,7 @@ func TestRemovingRacesWithOpening(t *testing.T) {
 		var out string
 		var remover sync.WaitGroup
 		remover.Go(func() {
-			time.Sleep(time.Duration(k.chance(40)) * time.Millisecond) // it may come at any moment
+			<-time.After(time.Duration(k.chance(40)) * time.Millisecond) // any moment will do
 			code, out = k.tried("sessions", "rm", k.id)
 		})
 		var all sync.WaitGroup

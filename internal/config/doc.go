@@ -10,6 +10,6 @@
 // whatever else it holds is left out with a warning and the run goes on.
 //
 // The files are read as YAML nodes, because each value keeps the line it stands
-// on and names of MCP servers and their variables keep their case. That leaves
-// a generic settings library nothing to do but to compare five layers.
+// on and names of MCP servers and their variables keep their case. viper, which
+// knows neither, settles the precedence of values that are read already.
 package config

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/viper"
+
 	"deepseek/internal/model"
 )
 
@@ -69,18 +71,36 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	layers := []layer{flags, env, c.projectLayer(o.ProjectRoot), user}
+	merged, err := merge(user, c.projectLayer(o.ProjectRoot), env, flags)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range Settings() {
-		v := value{data: s.Default}
-		for _, l := range layers {
-			if found, ok := l[s.Key]; ok {
-				v = found
-				break
-			}
+		if v, ok := merged.Get(s.Key).(value); ok {
+			c.values[s.Key] = v
 		}
-		c.values[s.Key] = v
 	}
 	return c, c.bind()
+}
+
+// merge settles the precedence: of two layers that have a value, the later
+// wins, and all of them over the defaults. viper holds our values whole, with
+// their sources: it neither decodes them nor looks into them.
+func merge(layers ...layer) (*viper.Viper, error) {
+	v := viper.New()
+	for _, s := range Settings() {
+		v.SetDefault(s.Key, value{data: s.Default})
+	}
+	for _, l := range layers {
+		whole := make(map[string]any, len(l))
+		for key, val := range l {
+			whole[key] = val
+		}
+		if err := v.MergeConfigMap(whole); err != nil {
+			return nil, fmt.Errorf("merge the settings: %w", err)
+		}
+	}
+	return v, nil
 }
 
 func (c *Config) userLayer(named bool) (layer, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
 
 	"deepseek/internal/session"
 )
@@ -128,32 +127,4 @@ func (s *Store) createTemp(path string) (f file, temp string, err error) {
 		}
 	}
 	return f, temp, err
-}
-
-// sweep clears a folder of what creations and removals left that died midway:
-// files with names of ours that nobody holds the lock of. What it cannot clear
-// stays for the next time; it is in nobody's way.
-func (s *Store) sweep(dir string) {
-	names, err := s.fs.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, name := range names {
-		isNew, isRemoved := strings.HasSuffix(name, newSuffix), strings.HasSuffix(name, removedSuffix)
-		if name[0] != '.' || !isNew && !isRemoved {
-			continue
-		}
-		leftover := filepath.Join(dir, name)
-		f, err := s.fs.OpenLocked(leftover)
-		if err != nil {
-			continue // at work, or gone
-		}
-		if isNew {
-			_ = s.fs.Remove(leftover)
-		} else {
-			id := strings.TrimSuffix(name[1:], removedSuffix)
-			_ = s.finishRemoval(filepath.Join(dir, id+extension), leftover)
-		}
-		_ = f.Close()
-	}
 }

@@ -25,11 +25,11 @@ const extension = ".jsonl"
 func TornPath(path string) string { return path + ".torn" }
 
 // OwnerPath is where the owner of the log at path says who it is.
-func OwnerPath(path string) string { return beside(path, ".owner") }
+func OwnerPath(path string) string { return beside(path, ownerSuffix) }
 
 // replacingPath is where what is to replace the file at path is written first.
 func replacingPath(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-new")
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+replacingSuffix)
 }
 
 // SpillDir is the folder for what is too big for the log at path.
@@ -44,8 +44,10 @@ func beside(path, suffix string) string { return strings.TrimSuffix(path, extens
 func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), extension) }
 
 const (
-	newSuffix     = ".new"
-	removedSuffix = ".removed"
+	newSuffix       = ".new"
+	removedSuffix   = ".removed"
+	ownerSuffix     = ".owner"
+	replacingSuffix = "-new"
 )
 
 func newPath(path, random string) string {

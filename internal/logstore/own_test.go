@@ -201,6 +201,36 @@ func TestTheNextOwnerClearsWhatAKilledOneLeft(t *testing.T) {
 	}
 }
 
+// Creating a session clears the folder of the owner files of the dead, and of no other.
+func TestCreatingSweepsTheOwnerFilesOfTheDead(t *testing.T) {
+	s := New(filepath.Join(t.TempDir(), "home"))
+	alive, dead := create(t, s, 1), create(t, s, 1)
+	if err := alive.Announce(Owner{PID: 4711, Socket: "/s"}); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, dead)
+	gone := filepath.Join(filepath.Dir(dead.Path()), "20261130-171203-00000.jsonl")
+	left := []string{OwnerPath(dead.Path()), replacingPath(OwnerPath(dead.Path())), OwnerPath(gone), replacingPath(OwnerPath(gone))}
+	for _, name := range append(left, replacingPath(OwnerPath(alive.Path()))) {
+		if err := os.WriteFile(name, []byte(`{"pid":1}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closed(t, create(t, s, 1))
+	for _, name := range left {
+		if _, err := os.Lstat(name); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{OwnerPath(alive.Path()), replacingPath(OwnerPath(alive.Path()))} {
+		if _, err := os.Lstat(name); err != nil {
+			t.Error(err)
+		}
+	}
+	closed(t, alive)
+	closed(t, replayed(t, s, dead.Path()))
+}
+
 func TestASilentSocketIsNoOwner(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	server, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
