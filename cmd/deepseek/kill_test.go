@@ -133,12 +133,12 @@ func (k *killed) model(n int, _ fakellm.Request) fakellm.Step {
 	step.Delay = time.Duration(k.random.IntN(3)) * time.Millisecond
 	for range 1 + k.random.IntN(3) {
 		c := fakellm.Call{ID: fmt.Sprintf("call_%d_%d", n, len(step.Calls))}
-		switch k.random.IntN(7) {
-		case 0, 1:
+		switch k.random.IntN(6) {
+		case 0:
 			c.Name, c.Arguments = "read", `{"file_path":"a.txt"}`
-		case 2, 3:
+		case 1:
 			c.Name, c.Arguments = "glob", `{"pattern":"*"}`
-		case 4:
+		case 2:
 			c.Name, c.Arguments = "delegate", `{"description":"look","prompt":"look around"}`
 		default:
 			c.ID = fmt.Sprintf("q%d-%d", n, len(step.Calls))

@@ -21,7 +21,7 @@ type configOptions struct {
 // be tested alone.
 func newConfig(a *App) *cobra.Command {
 	cmd := newConfigList(a, runConfigList)
-	cmd.AddCommand(newConfigGet(a, runConfigGet), newConfigSet(a, runConfigSet), newConfigUnset(a, runConfigUnset), newConfigPath(a, runConfigPath))
+	cmd.AddCommand(newConfigGet(a, runConfigGet), newConfigSet(a, runConfigSet), newConfigUnset(a, runConfigUnset), newConfigEdit(a, runConfigEdit), newConfigPath(a, runConfigPath))
 	return cmd
 }
 
@@ -138,6 +138,8 @@ func newConfigUnset(a *App, run configRun) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unset KEY",
 		Short: "Take a setting out of your configuration file",
+		Long: "Take a setting out of your configuration file, so that the default or the project's value counts again.\n" +
+			"One that is not there is no error. Comments and the other settings stay.",
 		Example: `  deepseek config unset mode
   deepseek config unset max_duration`,
 		Args:              arguments("KEY"),

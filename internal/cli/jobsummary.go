@@ -58,7 +58,7 @@ func summaryOf(res *session.RunResult) string {
 		for _, one := range q.Questions {
 			fmt.Fprintf(&b, "\n%s\n", fenced(view.Excerpt(view.Visible(plainQuestion(one)), 40, summaryBound)))
 		}
-		fmt.Fprintf(&b, "\nAnswer it with the session file, or in a checkout of its folder:\n\n%s\n", fenced(q.Answer))
+		fmt.Fprintf(&b, "\nAnswer it where the session lies, or elsewhere with the path of the session file that was kept, in place of the id:\n\n%s\n", fenced(q.Answer))
 	}
 	if waiting == 0 {
 		return ""

@@ -39,8 +39,8 @@ func Main(argv []string, streams Streams, env []string) (code int) {
 	a := newApp(streams, env)
 	if a.Getenv("GOGC") == "" {
 		// What lives long is small and what is made by the megabyte dies at once, so
-		// looking twice as often costs little and keeps long answers out of memory.
-		debug.SetGCPercent(50)
+		// looking more often costs little and keeps long answers out of memory.
+		debug.SetGCPercent(40)
 	}
 	// Asking for SIGPIPE makes writing to a closed stdout an error instead of
 	// the end; ignoring it would be inherited by every child.

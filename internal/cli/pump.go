@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"deepseek/internal/engine"
+	"deepseek/internal/logstore"
 	"deepseek/internal/redact"
 	"deepseek/internal/session"
 )
@@ -125,4 +126,6 @@ func (p *pump) close() error {
 }
 
 // decodeLine reads a durable line as an event.
-func decodeLine(l engine.Line) (session.Event, error) { return session.ParseEvent(l.Raw) }
+func decodeLine(l engine.Line) (session.Event, error) {
+	return logstore.Line{Seq: l.Seq, Type: l.Type, Raw: l.Raw}.Event()
+}

@@ -60,11 +60,12 @@ func watchStart(a *App, cmd *cobra.Command) {
 }
 
 func newHelp(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
+	var man string
+	help := &cobra.Command{
 		Use:   "help [COMMAND]",
-		Short: "Help about a command",
+		Short: "Help about a command, or manual pages",
 		Example: `  deepseek help run
-  deepseek help config`,
+  deepseek help --man ./man1`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -79,9 +80,14 @@ func newHelp(root *cobra.Command) *cobra.Command {
 			if len(rest) > 0 {
 				return unknownCommand(cmd, rest)
 			}
+			if man != "" {
+				return writeManPages(man, cmd)
+			}
 			return cmd.Help()
 		},
 	}
+	help.Flags().StringVar(&man, "man", "", "write manual pages of the command, and those below it, into a `folder`")
+	return help
 }
 
 // unknownCommand is the Args of a command that has sub-commands and takes no

@@ -2,7 +2,9 @@ package config
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,4 +141,35 @@ func UnknownKey(key string) error {
 		reason += fmt.Sprintf(" (did you mean %s?)", near)
 	}
 	return &Error{Key: key, Reason: reason}
+}
+
+// Check reads the user file at path as Load does, and returns what is wrong
+// with it. One that is not there is right.
+func Check(path string) error {
+	data, err := readRegular(path, maxFile)
+	if missing(err) {
+		return nil
+	}
+	r := reader{path: path, origin: FromUser, fault: func(e *Error) error { return e }}
+	if err != nil {
+		return r.errorAt(0, "", "%s", plainReason(err))
+	}
+	_, err = r.read(data)
+	return err
+}
+
+// Begin makes a user file that says what belongs in it, 0600, unless there is one.
+func Begin(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("# Settings of deepseek, such as\n#   mode: timed\n# All of them, and where each value comes from: deepseek config\n")
+	return errors.Join(err, f.Close())
 }

@@ -127,12 +127,12 @@ func owns(dir string) bool {
 
 func marked(environ []byte) bool {
 	for kv := range bytes.SplitSeq(environ, []byte{0}) {
-		if bytes.HasPrefix(kv, []byte(toolMark)) {
+		if len(kv) > len(toolMark) && bytes.HasPrefix(kv, []byte(toolMark)) {
 			return true
 		}
 	}
 	return false
 }
 
-// toolMark begins the variable that every tool's environment has.
+// toolMark begins the variable that every tool's environment has, with a value.
 const toolMark = "DEEPSEEK_TOOL="

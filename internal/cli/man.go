@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// writeManPages writes a page for section 1 of the manual for the command and
+// each command below it, such as deepseek-run.1, into a folder that it makes.
+func writeManPages(dir string, cmd *cobra.Command) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a manual is for everybody
+		return usagef("cannot make the folder %s: %v\nname one that can be written to", dir, reason(err))
+	}
+	return eachCommand(cmd, func(cmd *cobra.Command) error {
+		path := filepath.Join(dir, manName(cmd)+".1")
+		if err := os.WriteFile(path, []byte(manPage(cmd)), 0o644); err != nil { //nolint:gosec // as above
+			return &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("cannot write %s: %v", path, reason(err))}
+		}
+		return nil
+	})
+}
+
+// eachCommand calls do for a command and those below it, in help's order.
+func eachCommand(cmd *cobra.Command, do func(*cobra.Command) error) error {
+	if cmd.Hidden {
+		return nil
+	}
+	if err := do(cmd); err != nil {
+		return err
+	}
+	for _, sub := range cmd.Commands() {
+		if err := eachCommand(sub, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+// manPage is the page of one command.
+func manPage(cmd *cobra.Command) string {
+	var b strings.Builder
+	name := manName(cmd)
+	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s\" \"deepseek\"\n", roff(strings.ToUpper(name)), roff("deepseek "+buildVersion().Version))
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(cmd.Short))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
+	if cmd.Long != "" {
+		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(cmd.Long))
+	}
+	block := func(title, text string) {
+		if text = strings.TrimRight(text, "\n"); text != "" {
+			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", title, roff(text))
+		}
+	}
+	block("OPTIONS", cmd.LocalFlags().FlagUsagesWrapped(76))
+	block("GLOBAL OPTIONS", cmd.InheritedFlags().FlagUsagesWrapped(76))
+	block("EXAMPLES", cmd.Example)
+	var also []string
+	if cmd.HasParent() {
+		also = append(also, manName(cmd.Parent())+"(1)")
+	}
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			also = append(also, manName(sub)+"(1)")
+		}
+	}
+	if len(also) > 0 {
+		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(also, ", ")))
+	}
+	return b.String()
+}
+
+// roff is text that a formatter shows as it is.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			lines[i] = `\&` + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}
