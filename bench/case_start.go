@@ -53,6 +53,7 @@ func (b *bench) starting(ctx context.Context) error {
 	}
 	b.add(row{
 		work: "start to the first request", measured: ms(first.median), least: ms(first.least),
+		cpu: ms(runs.cpus().median) + " of the whole", memory: mb(runs.peak()),
 		floor: fmt.Sprintf("empty Go program %s, one fsync %s", ms(floor.median), ms(syncs.median)),
 	})
 	b.add(row{work: "bytes of the first request", measured: strconv.Itoa(size), bar: "12,288", ok: judge(size <= 12<<10)})

@@ -62,7 +62,7 @@ func (b *bench) measure(ctx context.Context, env []string, argv ...string) (samp
 	if err != nil {
 		return sample{}, err
 	}
-	defer told.Close()
+	defer func() { _ = told.Close() }() // only read
 	cmd := exec.CommandContext(ctx, self, append([]string{watchArg}, argv...)...)
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = b.work, append(environment(), env...), []*os.File{tell}
 	out, err := cmd.StdoutPipe()
@@ -79,7 +79,7 @@ func (b *bench) measure(ctx context.Context, env []string, argv ...string) (samp
 	var s sample
 	err = errors.Join(err, json.NewDecoder(told).Decode(&s), cmd.Wait())
 	if err != nil || s.Exit != 0 {
-		return s, fmt.Errorf("%s: exit %d: %w\n%s", strings.Join(argv, " "), s.Exit, errors.Join(err), stderr.String())
+		return s, fmt.Errorf("%s: exit %d: %w\n%s", strings.Join(argv, " "), s.Exit, err, stderr.String())
 	}
 	return s, nil
 }

@@ -78,10 +78,10 @@ func TestTheLogIsCutAnywhere(t *testing.T) {
 	header := bytes.IndexByte(data, '\n') + 1
 	last := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
 	var cuts []int
-	for at := len(data); at >= last; at -= often(1, 5) {
+	for at := len(data); at >= last; at -= often(1, 9) {
 		cuts = append(cuts, at)
 	}
-	for range often(200, 10) {
+	for range often(200, 6) {
 		cuts = append(cuts, header+k.chance(last-header))
 	}
 	for _, at := range cuts {
@@ -91,7 +91,7 @@ func TestTheLogIsCutAnywhere(t *testing.T) {
 		}
 		k.continued(data[:bytes.LastIndexByte(data[:at], '\n')+1], data[:at])
 	}
-	for range often(100, 4) { // and some by a run, whose requests are judged
+	for range often(100, 2) { // and some by a run, whose requests are judged
 		at := header + k.chance(last-header)
 		k.put(data[:at])
 		server := fakellm.Start(t, fakellm.Script{Steps: []fakellm.Step{{Text: "fine"}, {Text: "fine"}}})
@@ -202,7 +202,7 @@ func TestFlippedBits(t *testing.T) {
 	t.Parallel()
 	k, data := written(t)
 	last := bytes.LastIndexByte(data[:len(data)-1], '\n') + 1
-	for range often(1000, 20) {
+	for range often(1000, 10) {
 		at, bit := k.chance(last), byte(1)<<k.chance(8)
 		bad := bytes.Clone(data)
 		bad[at] ^= bit

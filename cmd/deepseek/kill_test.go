@@ -22,7 +22,7 @@ import (
 )
 
 var (
-	kills    = flag.Int("kills", 12, "how many runs TestKilledRuns kills")
+	kills    = flag.Int("kills", 6, "how many runs TestKilledRuns kills")
 	killSeed = flag.Uint64("kill-seed", 1, "what TestKilledRuns draws its moments from")
 )
 

@@ -12,7 +12,7 @@ import (
 
 // Twenty write to a live session while two others would own it; then the owner
 // is killed, and all of them are there again at once. One owns the session, the
-// other learns who, nothing is lost, and nothing is left.
+// other is refused, nothing is lost, and nothing is left.
 func TestTwentyWritersTwoOwnersAndAKill(t *testing.T) {
 	t.Parallel()
 	k := newKilled(t, newRandom(0))
@@ -43,8 +43,19 @@ func TestTwentyWritersTwoOwnersAndAKill(t *testing.T) {
 		winner, loser = b, a
 	case <-b.done:
 	}
-	k.busy(loser, winner)
+	// Without a pid where the other was slow to say who it is, or where it was
+	// the writers, who have the session in turn for a moment.
+	if code := status(loser.cmd.ProcessState); code != 4 || !strings.Contains(loser.err.String(), "SESSION_BUSY") {
+		t.Errorf("one owner too many: exit %d\n%s", code, loser.err.String())
+	}
 	writers.Wait()
+	select {
+	case <-winner.done:
+		if status(winner.cmd.ProcessState) == 4 {
+			winner = k.run() // both lost to the writers
+		}
+	default:
+	}
 	<-first.done
 	k.mu.Lock()
 	k.hold = false
@@ -74,7 +85,7 @@ func TestTwentyWritersTwoOwnersAndAKill(t *testing.T) {
 func TestRemovingRacesWithOpening(t *testing.T) {
 	t.Parallel()
 	removed, kept := 0, 0
-	for n := range often(200, 6) {
+	for n := range often(200, 3) {
 		k := newKilled(t, newRandom(n))
 		k.calm = true
 		r := k.run()
@@ -105,8 +116,9 @@ func TestRemovingRacesWithOpening(t *testing.T) {
 		<-r.done
 		all.Wait()
 		remover.Wait()
-		switch ran := status(r.cmd.ProcessState); {
-		case code == 0:
+		ran := status(r.cmd.ProcessState)
+		switch code {
+		case 0:
 			removed++
 			if left, err := filepath.Glob(filepath.Join(filepath.Dir(k.logPath), "*"+k.id+"*")); err != nil || len(left) > 0 {
 				t.Errorf("removed, and there is %q, %v; run: %d %s", left, err, ran, r.err.String())
@@ -114,7 +126,7 @@ func TestRemovingRacesWithOpening(t *testing.T) {
 			if ran != 0 && ran != 2 && ran != 4 {
 				t.Errorf("the run of a removed session: exit %d\n%s", ran, r.err.String())
 			}
-		case code == 4:
+		case 4:
 			kept++
 			k.finish()
 		default:

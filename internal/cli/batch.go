@@ -224,7 +224,7 @@ func pick(list []answerable, settled []string, callID, ref string) (answerable, 
 		case len(open) > 1:
 			return answerable{}, usagef("several questions of session %s can be answered: %s\nname one of them", ref, strings.Join(callIDs(open), ", "))
 		case len(list) > 0:
-			return answerable{}, notAnswerable("REPLY_QUEUED", string(list[0].state), fmt.Sprintf("question %s has a reply already that the agent has not read yet", list[0].callID))
+			return answerable{}, notAnswerable("REPLY_QUEUED", list[0].state, fmt.Sprintf("question %s has a reply already that the agent has not read yet", list[0].callID))
 		}
 		return answerable{}, notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("nothing in session %s can be answered", ref))
 	}

@@ -71,7 +71,7 @@ func TestUsageErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"verison"}, "did you mean `deepseek version`?"},
+		{[]string{"verzion"}, "did you mean `deepseek version`?"},
 		{[]string{"modles"}, "did you mean `deepseek models`?"},
 		{[]string{"zzzzzz"}, "see deepseek --help"},
 		{[]string{"fix the tests"}, "deepseek run TASK"},

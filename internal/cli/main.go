@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -37,11 +36,6 @@ type globalOptions struct{ home, cwd, config string }
 // working directory and signals, and leaves nothing running.
 func Main(argv []string, streams Streams, env []string) (code int) {
 	a := newApp(streams, env)
-	if a.Getenv("GOGC") == "" {
-		// What lives long is small and what is made by the megabyte dies at once, so
-		// looking more often costs little and keeps long answers out of memory.
-		debug.SetGCPercent(40)
-	}
 	// Asking for SIGPIPE makes writing to a closed stdout an error instead of
 	// the end; ignoring it would be inherited by every child.
 	pipe := make(chan os.Signal, 1)

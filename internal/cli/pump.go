@@ -121,8 +121,16 @@ func (p *pump) drain() error {
 // close ends the goroutine.
 func (p *pump) close() error {
 	p.stop()
-	<-p.done
+	p.wait()
 	return p.feed.Close()
+}
+
+// wait returns when the goroutine has ended. That it was stopped is no news, and
+// what else went wrong is the log's: the run has said it.
+func (p *pump) wait() {
+	for range p.done {
+		return
+	}
 }
 
 // decodeLine reads a durable line as an event.

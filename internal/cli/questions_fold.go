@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"deepseek/internal/logstore"
 	"deepseek/internal/remote"
@@ -167,7 +166,7 @@ func readInbox(ctx context.Context, path string, next int64) (*session.Inbox, er
 			if err != nil {
 				return err
 			}
-			return damagedAt(path, l, in.Apply(e))
+			return l.Damaged(in.Apply(e))
 		}
 		return nil
 	})
@@ -187,7 +186,7 @@ func readQuestions(ctx context.Context, path string, live bool) (remote.Question
 	}
 	var f askFold
 	f.questions.Of(h)
-	end, err := logstore.Read(ctx, path, func(l logstore.Line) error { return damagedAt(path, l, f.apply(l)) })
+	end, err := logstore.Read(ctx, path, func(l logstore.Line) error { return l.Damaged(f.apply(l)) })
 	if err != nil {
 		return remote.QuestionList{}, end.Header, err
 	}
@@ -198,14 +197,4 @@ func readQuestions(ctx context.Context, path string, live bool) (remote.Question
 		}
 	}
 	return list, end.Header, err
-}
-
-// damagedAt gives damage that a fold found the place of its line.
-func damagedAt(path string, l logstore.Line, err error) error {
-	var placed *logstore.DamageError
-	if !errors.Is(err, session.ErrDamaged) || errors.As(err, &placed) {
-		return err
-	}
-	reason := strings.TrimPrefix(err.Error(), session.ErrDamaged.Error()+": ")
-	return &logstore.DamageError{Path: path, Line: l.Number, Offset: l.Offset, Reason: reason}
 }

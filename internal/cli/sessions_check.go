@@ -89,7 +89,7 @@ func check(ctx context.Context, path string) (checked, error) {
 	end, err := logstore.Read(ctx, path, func(l logstore.Line) error {
 		e, err := l.Event()
 		if err == nil {
-			err = damagedAt(path, l, st.Apply(e))
+			err = l.Damaged(st.Apply(e))
 		}
 		if err != nil {
 			return err

@@ -101,7 +101,7 @@ func scanForRow(ctx context.Context, entry logstore.Entry) (waiting int, task st
 	var first taskFold
 	asks.questions.Of(entry.Header)
 	end, err := logstore.Read(ctx, entry.Path, func(l logstore.Line) error {
-		return damagedAt(entry.Path, l, errors.Join(asks.apply(l), first.apply(l)))
+		return l.Damaged(errors.Join(asks.apply(l), first.apply(l)))
 	})
 	if err != nil {
 		return 0, first.task, err

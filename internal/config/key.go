@@ -70,7 +70,7 @@ func (c *Config) runKeyCommand(ctx context.Context) (string, error) {
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return "", fmt.Errorf("failed: %s; run it by hand to see why", exit)
+		return "", fmt.Errorf("failed: %w; run it by hand to see why", exit)
 	}
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return "", err

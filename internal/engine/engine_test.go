@@ -336,12 +336,9 @@ func TestResumeClosesWhatACrashLeftAndKeepsThePrefix(t *testing.T) {
 func TestAFailedLogStopsBeforeWhatItGuards(t *testing.T) {
 	ran := false
 	f := fn{"f", tool.Traits{}, func(context.Context, tool.Call) tool.Result { ran = true; return tool.Result{} }}
-	ops := 0
-	{
-		w := start(t, newMemLog(), &play{next: []answer{calls("f:a"), says("done")}}, nil, f)
-		w.run("x")
-		ops = w.log.ops
-	}
+	whole := start(t, newMemLog(), &play{next: []answer{calls("f:a"), says("done")}}, nil, f)
+	whole.run("x")
+	ops := whole.log.ops
 	for n := 1; n <= ops; n++ {
 		ran = false
 		log := newMemLog()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"deepseek/internal/session"
 )
@@ -27,6 +28,17 @@ func (l Line) Event() (session.Event, error) {
 		return e, &DamageError{Path: l.path, Line: l.Number, Offset: l.Offset, Reason: err.Error()}
 	}
 	return e, nil
+}
+
+// Damaged gives damage that a fold found in the line's event its place, as a
+// *DamageError. Other errors, and nil, stay as they are.
+func (l Line) Damaged(err error) error {
+	var placed *DamageError
+	if !errors.Is(err, session.ErrDamaged) || errors.As(err, &placed) {
+		return err
+	}
+	reason := strings.TrimPrefix(err.Error(), session.ErrDamaged.Error()+": ")
+	return &DamageError{Path: l.path, Line: l.Number, Offset: l.Offset, Reason: reason}
 }
 
 // prefix is what can be told of a line without decoding it.

@@ -125,7 +125,7 @@ func (s *Store) entry(path string) Entry {
 	return e
 }
 
-const tailSize = 16 << 10 // of the first look at a file's end, in bytes
+const tailSize = 4 << 10 // of the first look at a file's end, in bytes
 
 // lastTime is the time of the last whole event, 0 if there is none. It reads
 // back from the end until it has one; start is where events begin.

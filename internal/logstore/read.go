@@ -57,7 +57,7 @@ func ReadEvents(ctx context.Context, path string, fn func(session.Event) error) 
 		if err != nil {
 			return err
 		}
-		return fn(e)
+		return l.Damaged(fn(e))
 	})
 }
 

@@ -190,3 +190,27 @@ func TestReadingEndsWithItsContextAndWithFn(t *testing.T) {
 		t.Fatalf("%+v, %v", h, err)
 	}
 }
+
+// Damage that only a fold sees is told with its place, like any other.
+func TestDamageThatAFoldFindsHasItsPlace(t *testing.T) {
+	s := New(filepath.Join(t.TempDir(), "home"))
+	path := closed(t, create(t, s, 3))
+	apply := func(e session.Event) error {
+		if e.Seq == 1 {
+			return fmt.Errorf("%w: a part of it", session.ErrDamaged)
+		}
+		return nil
+	}
+	l, err := s.Own(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, readErr := ReadEvents(t.Context(), path, apply)
+	for _, err := range []error{l.Replay(t.Context(), apply), readErr} {
+		var at *DamageError
+		if !errors.As(err, &at) || at.Line != 3 || at.Offset == 0 || at.Path != path || at.Reason != "a part of it" {
+			t.Errorf("%v", err)
+		}
+	}
+	closed(t, l)
+}

@@ -3,6 +3,7 @@ package question
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -136,7 +137,8 @@ func empty(t *testing.T, s *Service) {
 }
 
 func code(err error) string {
-	if e, ok := err.(*Error); ok {
+	var e *Error
+	if errors.As(err, &e) {
 		return e.Code
 	}
 	return fmt.Sprint(err)

@@ -28,7 +28,6 @@ type bench struct {
 	ended    chan struct{}
 	at       time.Duration // when the wait ended
 	commits  []string
-	commit   func(Outcome) error // may be nil
 }
 
 func newBench(t *testing.T, kind Kind, wait time.Duration, commit func(Outcome) error) *bench {
@@ -254,7 +253,7 @@ func TestDetachWhileSettling(t *testing.T) {
 		disk := make(chan struct{})
 		b := newBench(t, KindQuestion, 10*time.Second, func(Outcome) error { <-disk; return nil })
 		b.do("attach a")
-		go b.act("respond", "a")
+		go func() { _, _ = b.claims["a"].Respond(t.Context(), pick("pg")) }() // what it comes to shows in how the wait ends
 		synctest.Wait()
 		b.do("detach a")
 		b.do("sleep 20s")
@@ -373,7 +372,9 @@ func TestOneSettlementWins(t *testing.T) {
 			time.Sleep(10 * time.Second) // the client's countdowns are at their end
 			for i, c := range claims {
 				wg.Go(func() {
-					word, ok, err := Answered, false, error(nil)
+					var ok bool
+					var err error
+					word := Answered
 					switch {
 					case i < 3:
 						ok, err = c.Respond(t.Context(), pick("pg"))

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-
 	"time"
 )
 

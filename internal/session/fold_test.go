@@ -40,6 +40,7 @@ func (s *story) turn(n int) *story { return s.add(TypeTurnStart, TurnStart{Turn:
 func (s *story) step(turn, n int) *story {
 	return s.add(TypeStepStart, StepMark{Turn: turn, Step: n})
 }
+
 func (s *story) stepEnd(turn, n int) *story { return s.add(TypeStepEnd, StepMark{Turn: turn, Step: n}) }
 func (s *story) admit(id string) *story     { return s.add(TypeUserMessage, text(id)) }
 func (s *story) end(n int, kind string) *story {

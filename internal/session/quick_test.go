@@ -83,7 +83,7 @@ func FuzzQuickTimed(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		timed, ok := quickTimed(data)
-		if !ok {
+		if !ok || !json.Valid(data) {
 			return
 		}
 		var v struct {
