@@ -98,7 +98,7 @@ func (w *world) shell(t *testing.T, home, line string) (code int, out string) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", strings.ReplaceAll(line, " /tmp", " "+tmp))
 	cmd.Dir, cmd.WaitDelay = w.ws, time.Second
 	cmd.Env = []string{
-		"HOME=" + home, "PATH=" + filepath.Join(w.dir, "bin") + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
+		"HOME=" + home, "EDITOR=vi", "PATH=" + filepath.Join(w.dir, "bin") + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
 		"DEEPSEEK_MODEL=script:" + filepath.Join(w.dir, "llm.yaml"),
 	}
 	raw, err := cmd.CombinedOutput()

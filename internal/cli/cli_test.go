@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -387,28 +386,6 @@ func TestEveryCommandHasTwoExamplesAndHelp(t *testing.T) {
 				t.Errorf("%s --%s has no help", cmd.CommandPath(), f.Name)
 			}
 		})
-	})
-}
-
-func TestExamplesOfTheSmallCommandsWork(t *testing.T) {
-	each(t, func(cmd *cobra.Command) {
-		top := strings.Fields(cmd.CommandPath() + " x")[1]
-		if !slices.Contains([]string{"models", "config", "completion", "version"}, top) {
-			return
-		}
-		for l := range strings.Lines(cmd.Example) {
-			l = strings.TrimSpace(l)
-			if strings.ContainsAny(l, "|$") { // for a shell
-				continue
-			}
-			args := strings.Fields(strings.TrimPrefix(l, "deepseek "))
-			if i := strings.Index(l, "'"); i >= 0 { // one quoted argument, the last
-				args = append(strings.Fields(strings.TrimPrefix(l[:i], "deepseek ")), strings.Trim(l[i:], "'"))
-			}
-			if got := newBox(t).call(args...); got.code != ExitOK {
-				t.Errorf("%s: %+v", l, got)
-			}
-		}
 	})
 }
 

@@ -45,11 +45,17 @@ func runConfigEdit(_ context.Context, a *App, _ configOptions) error {
 // edit runs the person's editor on a file, on this program's own streams. The
 // editor shares the terminal, and what Ctrl+C means there is the editor's to say.
 func (a *App) edit(path string) error {
-	editor := "vi"
+	editor := ""
 	for _, name := range []string{"EDITOR", "VISUAL"} { // the last that is set
 		if v := a.Getenv(name); v != "" {
 			editor = v
 		}
+	}
+	if editor == "" {
+		if !a.InTerminal() || !a.OutTerminal() {
+			return usagef("there is no terminal to edit %s in\nset EDITOR, or use: deepseek config set KEY VALUE", path)
+		}
+		editor = "vi"
 	}
 	cmd := exec.Command("/bin/sh", "-c", editor+` "$1"`, "sh", path)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, a.streams.In, a.streams.Out, a.streams.Err
