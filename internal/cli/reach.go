@@ -63,7 +63,7 @@ func (a *App) throughSocket(bound, ctx context.Context, home string, t target, l
 	if err != nil || o.Socket == "" {
 		return errTryAgain // no owner, or one that is just coming
 	}
-	if id := strings.TrimSuffix(filepath.Base(t.path), ".jsonl"); o.Session != id {
+	if ofRoot(t.path, o) {
 		if !remote.Probe(bound, o.Socket) {
 			return errTryAgain
 		}

@@ -19,7 +19,7 @@ func TestTheDocumentedMessagesAreThoseOfTheProtocol(t *testing.T) {
 	for m := range stdioMethods {
 		missing[m] = true
 	}
-	for _, n := range []string{NoteEvent, NoteStatus, NoteDelta, NoteRequest, NoteSettled, NoteWait, NoteWaitEnded} {
+	for _, n := range []string{NoteEvent, NoteStatus, NoteDelta, NoteRequest, NoteSettled, NoteWait, NoteWaitEnded, NoteSubagentStarted, NoteSubagentFinished} {
 		missing[n] = true
 	}
 	asked := map[string]bool{}
@@ -40,7 +40,7 @@ func TestTheDocumentedMessagesAreThoseOfTheProtocol(t *testing.T) {
 		case m.Method == "" && string(m.ID) != "null" && !asked[string(m.ID)]:
 			t.Errorf("an answer to nothing: %s", text)
 		case m.Method != "":
-			if _, known, err := notice(m.Method, m.Params); err != nil || !known && m.Method != NoteWait && m.Method != NoteWaitEnded {
+			if _, known, err := notice(m.Method, m.Params); err != nil || !known && m.Method != NoteWait && m.Method != NoteWaitEnded && m.Method != NoteSubagentStarted && m.Method != NoteSubagentFinished {
 				t.Errorf("%s is not understood: %v", text, err)
 			}
 		}
