@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,41 +40,11 @@ func newACP(a *App, run func(context.Context, *App, acpOptions) error) *cobra.Co
 }
 
 func runACP(ctx context.Context, a *App, o acpOptions) error {
-	if err := a.NotFromTool("acp"); err != nil {
-		return err
-	}
-	// What is wrong here and now is told before the editor says anything.
-	where, err := a.options(o.settings)
-	if err != nil {
-		return err
-	}
-	cfg, err := config.Load(where)
-	if err != nil {
-		return err
-	}
-	if cfg.Answerer == answererTTY {
-		return usagef("acp has no terminal to ask in: its editor asks\nuse --answerer auto, remote or none")
-	}
-	in, ok1 := a.streams.In.(*os.File)
-	out, ok2 := a.streams.Out.(*os.File)
-	if !ok1 || !ok2 {
-		return usagef("acp needs files as standard input and output")
-	}
-	ctx, signals := Watch(ctx, a.Exit)
-	defer signals.Stop()
-	err = acp.Serve(ctx, in, out, &acpServer{app: a, flags: o.settings}, acp.Options{
-		Version: buildVersion().Version, Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	return serveStdio(ctx, a, "acp", o.settings, func(ctx context.Context, in, out *os.File) error {
+		return acp.Serve(ctx, in, out, &acpServer{app: a, flags: o.settings}, acp.Options{
+			Version: buildVersion().Version, Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		})
 	})
-	var refused *remote.Error
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case errors.Is(err, syscall.EPIPE):
-		return nil // the editor has left: that is its way to end
-	case errors.As(err, &refused):
-		return &Coded{Exit: ExitFailed, Code: refused.Code, Message: refused.Message}
-	}
-	return err
 }
 
 // acpServer makes and finds the sessions of an editor. Each has a server of its

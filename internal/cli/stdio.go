@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+
+	"deepseek/internal/config"
+	"deepseek/internal/remote"
+)
+
+// serverSettings are the settings of commands that serve sessions to a client.
+var serverSettings = []string{
+	"model", "base_url", "effort", "max_tokens", "temperature", "mode", "timeout", "max_timeout", "answerer",
+	"permission", "approve", "max_steps", "max_duration", "max_goal_rounds", "on_question",
+}
+
+// serveStdio is what the protocol servers have in common: what is wrong here and
+// now is told before the client says anything, signals end the server with their
+// status, and a client that leaves is no failure.
+func serveStdio(ctx context.Context, a *App, name string, flags map[string]string, serve func(ctx context.Context, in, out *os.File) error) error {
+	if err := a.NotFromTool(name); err != nil {
+		return err
+	}
+	where, err := a.options(flags)
+	if err != nil {
+		return err
+	}
+	cfg, err := config.Load(where)
+	if err != nil {
+		return err
+	}
+	if cfg.Answerer == answererTTY {
+		return usagef("%s has no terminal to ask in: its client is asked\nuse --answerer auto, remote or none", name)
+	}
+	in, ok1 := a.streams.In.(*os.File)
+	out, ok2 := a.streams.Out.(*os.File)
+	if !ok1 || !ok2 {
+		return usagef("%s needs files as standard input and output", name)
+	}
+	ctx, signals := Watch(ctx, a.Exit)
+	defer signals.Stop()
+	err = serve(ctx, in, out)
+	var refused *remote.Error
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, syscall.EPIPE):
+		return nil // the client has left: that is its way to end
+	case errors.As(err, &refused):
+		return &Coded{Exit: ExitFailed, Code: refused.Code, Message: refused.Message}
+	}
+	return err
+}
