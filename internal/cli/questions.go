@@ -39,6 +39,9 @@ func newQuestions(a *App, run func(context.Context, *App, questionsOptions) erro
 		Args:              atMost("SESSION"),
 		ValidArgsFunction: onlyFirst(completeSessions(a)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "" {
+				return usagef("the session is empty\nleave it out for those of all sessions")
+			}
 			if len(args) > 0 {
 				o.session = args[0]
 			}
