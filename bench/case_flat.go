@@ -25,7 +25,7 @@ func (b *bench) flat(ctx context.Context) error {
 	n := max(b.runs/4, 1)
 	gaps := map[int][]time.Duration{}
 	for i := range n { // in turns, so that the machine's moods meet both
-		for _, steps := range []int{50, 5000} {
+		for _, steps := range []int{50, 5000, 10000} {
 			id := fmt.Sprintf("20261130-171203-f%d", steps*10+i)
 			path := filepath.Join(b.dir, "flat", id+".jsonl")
 			if err := (shape{id: id, cwd: b.work, steps: steps, output: 1500, live: live, system: "You are an agent.", model: benchModel}).write(path); err != nil {
@@ -40,10 +40,14 @@ func (b *bench) flat(ctx context.Context) error {
 			}
 		}
 	}
-	early, late := spreadOf(gaps[50], itself), spreadOf(gaps[5000], itself)
-	b.add(row{
-		work: "a step behind 5,000 others, the live history constant", measured: ms(late.median), least: ms(late.least),
-		floor: "behind 50 others " + ms(early.median), bar: "floor + 10 %", ok: judge(late.median <= early.median*11/10),
-	})
+	early := spreadOf(gaps[50], itself)
+	for _, steps := range []int{5000, 10000} {
+		late := spreadOf(gaps[steps], itself)
+		words := fmt.Sprintf("%d,000", steps/1000)
+		b.add(row{
+			work: "a step behind " + words + " others, the live history constant", measured: ms(late.median), least: ms(late.least),
+			floor: "behind 50 others " + ms(early.median), bar: "floor + 10 %", ok: judge(late.median <= early.median*11/10),
+		})
+	}
 	return nil
 }
