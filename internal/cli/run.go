@@ -12,6 +12,7 @@ import (
 
 	"deepseek/internal/config"
 	"deepseek/internal/engine"
+	"deepseek/internal/model"
 	"deepseek/internal/question"
 	"deepseek/internal/session"
 )
@@ -259,6 +260,9 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 	}
 	p.plan, p.goal = false, nil
 	p.waiting(&res)
+	if model.LeaksCall(res.FinalResponse) {
+		p.show.screen.Announce("deepseek: warning: the answer holds the markup of a tool call that the server let through as text; it was not run, and the answer is probably unfinished")
+	}
 	if err = errors.Join(begin, err); err == nil {
 		p.goalNote(before)
 		err = p.verdict(ctx, &res, end)
