@@ -60,8 +60,12 @@ func TestTheTranscriptOfTheReadme(t *testing.T) {
 	id := regexp.MustCompile(`20\d{6}-\d{6}-[a-z0-9]{5}`)
 	total := regexp.MustCompile(`(?m)^session \S+  \d+ steps?  tokens .*\n`) // the README leaves it out
 	took := regexp.MustCompile(`\d+(\.\d)? m?s\b`)
+	// The line of the call and the words about its question come from two
+	// sources at the same moment: either may be first.
+	call := regexp.MustCompile(`(?m)^· ask_user_question .*\n`)
 	plain := func(text string) string {
 		text = total.ReplaceAllString(text, "")
+		text = call.ReplaceAllString(text, "")
 		return strings.TrimSpace(took.ReplaceAllString(id.ReplaceAllString(text, "ID"), "T"))
 	}
 	session := ""
