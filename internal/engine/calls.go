@@ -96,16 +96,16 @@ func groupLen(calls []*callRun) int {
 // holdBack gives the calls that would change things a result without starting
 // them, and returns the others.
 func (b *batch) holdBack(group []*callRun, pending string) []*callRun {
-	var go_ []*callRun
+	var going []*callRun
 	for _, c := range group {
 		if c.invalid != nil || c.tool.Traits().ReadOnly || c.tool.Traits().Person {
-			go_ = append(go_, c)
+			going = append(going, c)
 			continue
 		}
 		b.finish(c, tool.Errorf(CodeNotStartedPending, "the question %s beside this call has no answer yet, so this call was not started and nothing was done. "+
 			"Issue it again if it does not depend on that answer.", pending))
 	}
-	return go_
+	return going
 }
 
 // run starts the calls of a group and returns when all have a result.
