@@ -362,7 +362,25 @@ func each(t *testing.T, fn func(cmd *cobra.Command)) {
 			walk(sub)
 		}
 	}
-	walk(newRoot(newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, nil)))
+	walk(newRoot(newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, nil), commands()))
+}
+
+// An invocation builds only the command it names, and finds it by this name.
+func TestCommandsAreRegisteredUnderTheirOwnNames(t *testing.T) {
+	a := newApp(Streams{}, nil)
+	for _, c := range commands() {
+		if got := c.build(a).Name(); got != c.name {
+			t.Errorf("%q is registered as %q", got, c.name)
+		}
+		if got := needed([]string{c.name, "--help"}); len(got) != 1 || got[0].name != c.name {
+			t.Errorf("%s needs %d commands", c.name, len(got))
+		}
+	}
+	for _, args := range [][]string{nil, {"help", "run"}, {"--cwd", "run", "version"}, {"rnu"}, {"__complete", "run", ""}} {
+		if len(needed(args)) != len(commands()) {
+			t.Errorf("%q: not every command is at hand", args)
+		}
+	}
 }
 
 func TestEveryCommandHasTwoExamplesAndHelp(t *testing.T) {

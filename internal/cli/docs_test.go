@@ -28,7 +28,7 @@ These flags belong to every command:
 
 // TestTheCommandsAreDocumented keeps docs/cli.md as the commands are.
 func TestTheCommandsAreDocumented(t *testing.T) {
-	root := newRoot(newApp(Streams{}, nil))
+	root := newRoot(newApp(Streams{}, nil), commands())
 	var b strings.Builder
 	b.WriteString(docsHead + block(root.PersistentFlags().FlagUsagesWrapped(100)))
 	for _, top := range root.Commands() {

@@ -56,7 +56,7 @@ func newApp(streams Streams, env []string) *App {
 }
 
 func (a *App) run(args []string) error {
-	root := newRoot(a)
+	root := newRoot(a, needed(args))
 	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take the process's own
 	ctx, signaled := withSignalNote(context.Background())
 	err := root.ExecuteContext(ctx)

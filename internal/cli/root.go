@@ -11,7 +11,8 @@ import (
 	"deepseek/internal/config"
 )
 
-func newRoot(a *App) *cobra.Command {
+// newRoot is the program with the commands that are to be at hand.
+func newRoot(a *App, commands []registration) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "deepseek",
 		Short: "A coding agent for the terminal and for CI",
@@ -36,8 +37,8 @@ func newRoot(a *App) *cobra.Command {
 	f.StringVar(&a.global.home, "home", "", "`directory` of sessions and configuration (default $DEEPSEEK_HOME, else ~/.deepseek)")
 	f.StringVar(&a.global.cwd, "cwd", "", "`directory` to work in")
 	f.StringVar(&a.global.config, "config", "", "configuration `file` (default config.yaml in the home)")
-	for _, build := range commands() {
-		root.AddCommand(build(a))
+	for _, c := range commands {
+		root.AddCommand(c.build(a))
 	}
 	root.SetHelpCommand(newHelp(root))
 	watchStart(a, root)
