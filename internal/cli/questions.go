@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,9 +79,10 @@ type sessionQuestions struct {
 	Settled   []remote.SettledQuestion `json:"settled"`
 	Waits     []remote.Wait            `json:"waits,omitzero"` // of a live session; nil where its owner did not tell
 
-	ref    string // how commands name the session
-	cwd    string
-	untold error // why Waits of a live session are not known
+	ref       string // how commands name the session
+	cwd       string
+	updatedAt int64 // ms since the epoch
+	untold    error // why Waits of a live session are not known
 }
 
 // questionReader reads what a `questions` was asked for. It remembers what the
@@ -186,13 +189,13 @@ func (q *sessionQuestions) keep(states []string) {
 // between has left nothing open.
 func (r *recall) questionsOf(ctx context.Context, path string) (sessionQuestions, error) {
 	waits, live, untold := ownerWaits(ctx, path)
-	list, header, err := r.questions(ctx, path, live)
+	list, end, err := r.questions(ctx, path, live)
 	if err != nil {
 		return sessionQuestions{}, err
 	}
 	return sessionQuestions{
-		SessionID: header.ID, Live: live, Active: list.Active, Settled: list.Settled, Waits: waits,
-		ref: header.ID, cwd: header.Cwd, untold: untold,
+		SessionID: end.Header.ID, Live: live, Active: list.Active, Settled: list.Settled, Waits: waits,
+		ref: end.Header.ID, cwd: end.Header.Cwd, updatedAt: end.UpdatedAt, untold: untold,
 	}, nil
 }
 
@@ -229,16 +232,14 @@ func ownerWaits(ctx context.Context, path string) (waits []remote.Wait, live boo
 // all is the questions of every session, the latest used first. A session that
 // cannot be read is left out, with a note.
 func (r *questionReader) all(ctx context.Context) (whole []sessionQuestions, notes []string, err error) {
-	entries, err := r.store.List(ctx)
+	paths, err := r.store.Paths()
 	if err != nil {
 		return nil, nil, err
 	}
-	found, failed := make([]sessionQuestions, len(entries)), make([]error, len(entries))
-	inParallel(len(entries), func(i int) {
-		if failed[i] = entries[i].Err; failed[i] == nil {
-			found[i], failed[i] = r.recall.questionsOf(ctx, entries[i].Path)
-			found[i].ref = entries[i].ID
-		}
+	found, failed := make([]sessionQuestions, len(paths)), make([]error, len(paths))
+	inParallel(len(paths), func(i int) {
+		found[i], failed[i] = r.recall.questionsOf(ctx, paths[i])
+		found[i].ref = logstore.IDOf(paths[i])
 	})
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
@@ -251,5 +252,8 @@ func (r *questionReader) all(ctx context.Context) (whole []sessionQuestions, not
 			notes = append(notes, "left out: "+view.OneLine(err.Error()))
 		}
 	}
+	slices.SortStableFunc(whole, func(a, b sessionQuestions) int {
+		return cmp.Or(cmp.Compare(b.updatedAt, a.updatedAt), strings.Compare(b.ref, a.ref))
+	})
 	return whole, notes, nil
 }

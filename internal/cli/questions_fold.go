@@ -149,6 +149,18 @@ func (f *askFold) list(ctx context.Context, path string, end logstore.End) (remo
 	return listQuestions(&st), nil
 }
 
+// waitingFor counts the questions of list that wait for an answer; one whose
+// answer is queued does not.
+func (f *askFold) waitingFor(ctx context.Context, path string, end logstore.End) (n int, err error) {
+	list, err := f.list(ctx, path, end)
+	for _, q := range list.Active {
+		if !q.Queued {
+			n++
+		}
+	}
+	return n, err
+}
+
 // originSubagent marks the header of a sub-agent's session.
 const originSubagent = session.OriginSubagent
 
@@ -178,17 +190,15 @@ func readInbox(ctx context.Context, path string, next int64) (*session.Inbox, er
 
 // readQuestions reads the questions of a log, as one sees them who takes its
 // owner for alive or not: without one, what is open has been left open by a
-// crash, and the next owner will find it continued.
-func readQuestions(ctx context.Context, path string, live bool) (remote.QuestionList, session.Header, error) {
-	h, err := logstore.ReadHeader(path)
-	if err != nil {
-		return remote.QuestionList{}, h, err
-	}
+// crash, and the next owner will find it continued. end is where reading ended.
+func readQuestions(ctx context.Context, path string, live bool) (remote.QuestionList, logstore.End, error) {
 	var f askFold
-	f.questions.Of(h)
-	end, err := logstore.Read(ctx, path, func(l logstore.Line) error { return l.Damaged(f.apply(l)) })
+	end, err := logstore.Scan(ctx, path, func(h session.Header) error {
+		f.questions.Of(h)
+		return nil
+	}, func(l logstore.Line) error { return l.Damaged(f.apply(l)) })
 	if err != nil {
-		return remote.QuestionList{}, end.Header, err
+		return remote.QuestionList{}, end, err
 	}
 	list, err := f.list(ctx, path, end)
 	for i := range list.Active {
@@ -196,5 +206,5 @@ func readQuestions(ctx context.Context, path string, live bool) (remote.Question
 			list.Active[i].State = string(session.QuestionContinued)
 		}
 	}
-	return list, end.Header, err
+	return list, end, err
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"deepseek/internal/logstore"
 	"deepseek/internal/remote"
-	"deepseek/internal/session"
 )
 
 // recall remembers the questions of logs, so that who looks at them every second
@@ -22,14 +22,14 @@ type recall struct {
 }
 
 type recalled struct {
-	file   fs.FileInfo // before it was read
-	live   bool
-	list   remote.QuestionList
-	header session.Header
+	file fs.FileInfo // before it was read
+	live bool
+	list remote.QuestionList
+	end  logstore.End
 }
 
 // questions is readQuestions. The slices of the list are the caller's.
-func (r *recall) questions(ctx context.Context, path string, live bool) (remote.QuestionList, session.Header, error) {
+func (r *recall) questions(ctx context.Context, path string, live bool) (remote.QuestionList, logstore.End, error) {
 	file, err := os.Stat(path)
 	if err != nil { // the reader says it in its own words
 		return readQuestions(ctx, path, live)
@@ -39,8 +39,8 @@ func (r *recall) questions(ctx context.Context, path string, live bool) (remote.
 	r.mu.Unlock()
 	if !ok || was.live != live || !unchanged(was.file, file) {
 		was = recalled{file: file, live: live}
-		if was.list, was.header, err = readQuestions(ctx, path, live); err != nil {
-			return was.list, was.header, err
+		if was.list, was.end, err = readQuestions(ctx, path, live); err != nil {
+			return was.list, was.end, err
 		}
 		r.mu.Lock()
 		if r.seen == nil {
@@ -51,7 +51,7 @@ func (r *recall) questions(ctx context.Context, path string, live bool) (remote.
 	}
 	list := was.list
 	list.Active, list.Settled = slices.Clone(list.Active), slices.Clone(list.Settled)
-	return list, was.header, nil
+	return list, was.end, nil
 }
 
 func unchanged(was, is fs.FileInfo) bool {

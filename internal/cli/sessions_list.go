@@ -57,62 +57,75 @@ func runSessionsList(ctx context.Context, a *App, o sessionsOptions) error {
 
 // sessionRows is all sessions, the latest used first.
 func sessionRows(ctx context.Context, store *logstore.Store, all bool) ([]sessionRow, error) {
-	entries, err := store.List(ctx)
+	paths, err := store.Paths()
 	if err != nil {
 		return nil, err
 	}
-	if !all {
-		entries = slices.DeleteFunc(entries, func(e logstore.Entry) bool { return e.Header.Origin == originSubagent })
-	}
-	rows, gone := make([]sessionRow, len(entries)), make([]bool, len(entries))
-	inParallel(len(entries), func(i int) { rows[i], gone[i] = rowOf(ctx, store, entries[i]) })
+	list := make([]listed, len(paths))
+	inParallel(len(paths), func(i int) { list[i] = readListed(ctx, store, paths[i], all) })
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	there := []sessionRow{} // never null
-	for i, r := range rows {
-		if !gone[i] {
-			there = append(there, r)
-		}
+	list = slices.DeleteFunc(list, func(l listed) bool {
+		return errors.Is(l.Err, errUnlisted) || errors.Is(l.Err, logstore.ErrNotFound) // removed since
+	})
+	slices.SortStableFunc(list, func(a, b listed) int { return logstore.Newest(a.Entry, b.Entry) })
+	rows := make([]sessionRow, len(list)) // never null
+	for i, l := range list {
+		rows[i] = l.row()
 	}
-	return there, nil
+	return rows, nil
 }
 
-// rowOf is the row of an entry; gone if its file was removed since.
-func rowOf(ctx context.Context, store *logstore.Store, e logstore.Entry) (r sessionRow, gone bool) {
-	r = sessionRow{
-		ID: e.ID, Path: e.Path, Cwd: e.Header.Cwd, CreatedAt: e.Header.CreatedAt, UpdatedAt: e.UpdatedAt,
-		ParentSession: e.Header.ParentSession,
-	}
-	_, r.Live = store.LiveOwner(ctx, e.Path)
-	err := e.Err
-	if err == nil {
-		r.Questions, r.Task, err = scanForRow(ctx, e)
-	}
-	if err != nil {
-		r.Error = oneLine(err.Error())
-	}
-	return r, errors.Is(err, logstore.ErrNotFound)
+// listed is what one reading of a log tells for the list.
+type listed struct {
+	logstore.Entry
+	live      bool
+	questions int
+	task      string
 }
 
-// scanForRow reads a log once for what its two ends do not tell.
-func scanForRow(ctx context.Context, entry logstore.Entry) (waiting int, task string, err error) {
+// errUnlisted ends the reading of a sub-agent's session, where only roots are asked for.
+var errUnlisted = errors.New("a sub-agent's session")
+
+func readListed(ctx context.Context, store *logstore.Store, path string, all bool) listed {
+	l := listed{Entry: logstore.Entry{ID: logstore.IDOf(path), Path: path}}
 	var asks askFold
 	var first taskFold
-	asks.questions.Of(entry.Header)
-	end, err := logstore.Read(ctx, entry.Path, func(l logstore.Line) error {
-		return l.Damaged(errors.Join(asks.apply(l), first.apply(l)))
-	})
-	if err != nil {
-		return 0, first.task, err
-	}
-	list, err := asks.list(ctx, entry.Path, end)
-	for _, q := range list.Active {
-		if !q.Queued {
-			waiting++
+	end, err := logstore.Scan(ctx, path, func(h session.Header) error {
+		if !all && h.Origin == originSubagent {
+			return errUnlisted
 		}
+		asks.questions.Of(h)
+		return nil
+	}, func(line logstore.Line) error {
+		return line.Damaged(errors.Join(asks.apply(line), first.apply(line)))
+	})
+	l.task = first.task
+	if err == nil {
+		l.Header, l.UpdatedAt = end.Header, end.UpdatedAt
+		l.questions, err = asks.waitingFor(ctx, path, end)
+	} else if !errors.Is(err, errUnlisted) {
+		l.Entry = store.Entry(path) // of a damaged one, its two ends may be whole
 	}
-	return waiting, first.task, err
+	if l.Err == nil {
+		l.Err = err
+	}
+	if !errors.Is(l.Err, errUnlisted) {
+		_, l.live = store.LiveOwner(ctx, path)
+	}
+	return l
+}
+
+func (l listed) row() sessionRow {
+	r := sessionRow{
+		ID: l.ID, Path: l.Path, Cwd: l.Header.Cwd, CreatedAt: l.Header.CreatedAt, UpdatedAt: l.UpdatedAt,
+		Live: l.live, Questions: l.questions, Task: l.task, ParentSession: l.Header.ParentSession,
+	}
+	if l.Err != nil {
+		r.Error = oneLine(l.Err.Error())
+	}
+	return r
 }
 
 // taskFold finds the first words of the task: of the first message that was

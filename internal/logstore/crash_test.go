@@ -143,7 +143,7 @@ func checkAfter(t *testing.T, m *memFS, r life) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	end, err := readFrom(ctx, f, path, func(Line) error { return nil })
+	end, err := readFrom(ctx, f, path, nil, func(Line) error { return nil })
 	if err != nil {
 		t.Fatalf("read: %v", err)
 	}

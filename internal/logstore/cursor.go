@@ -157,14 +157,14 @@ func (c *Cursor) batch(limit int, end int64) ([]Line, error) {
 func (c *Cursor) line(raw []byte) (Line, error) {
 	l := Line{Raw: raw, Offset: c.at, path: c.log.path}
 	if p, ok := parsePrefix(raw); ok {
-		l.Seq, l.Type = p.seq, string(p.typ)
+		l.Seq, l.Type, l.Time = p.seq, string(p.typ), p.time
 		return l, nil
 	}
 	e, err := session.ParseEvent(raw)
 	if err != nil {
 		return l, &DamageError{Path: l.path, Offset: l.Offset, Reason: err.Error()}
 	}
-	l.Seq, l.Type = e.Seq, e.Type
+	l.Seq, l.Type, l.Time = e.Seq, e.Type, e.Time
 	return l, nil
 }
 

@@ -15,7 +15,7 @@ import (
 func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var lines []Line
-		end, err := readFrom(t.Context(), bytes.NewReader(data), "f", func(l Line) error {
+		end, err := readFrom(t.Context(), bytes.NewReader(data), "f", nil, func(l Line) error {
 			l.Raw = bytes.Clone(l.Raw)
 			lines = append(lines, l)
 			return nil

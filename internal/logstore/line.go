@@ -13,6 +13,7 @@ import (
 type Line struct {
 	Seq    int64
 	Type   string
+	Time   int64  // ms since the epoch
 	Raw    []byte // the whole line without its newline; see the giver for how long it is valid
 	Offset int64  // of the line in the file
 	Number int    // of the line in the file, from 1; 0 from a Cursor

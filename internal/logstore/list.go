@@ -2,6 +2,7 @@ package logstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -24,18 +25,24 @@ type Entry struct {
 	Err       error // the file is damaged, too new or cannot be read; other fields hold what is known
 }
 
-// List is every session of the store, latest event first. It reads the two
-// ends of each file. A session that cannot be read is an entry with Err.
+// Newest orders entries: the latest event first, of two at once the later id.
+func Newest(a, b Entry) int {
+	// Ids begin with the time.
+	return cmp.Or(cmp.Compare(b.UpdatedAt, a.UpdatedAt), strings.Compare(b.ID, a.ID))
+}
+
+// List is every session of the store, in the order of Newest. A session that
+// cannot be read is an entry with Err.
 func (s *Store) List(ctx context.Context) ([]Entry, error) {
-	paths, err := s.paths()
+	paths, err := s.Paths()
 	if err != nil {
 		return nil, err
 	}
 	return s.entries(ctx, paths)
 }
 
-// paths is every log of the store, of all folders.
-func (s *Store) paths() ([]string, error) {
+// Paths is every log of the store, of all folders, in no order.
+func (s *Store) Paths() ([]string, error) {
 	folders, err := s.fs.ReadDir(s.root())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -79,7 +86,7 @@ func (s *Store) entries(ctx context.Context, paths []string) ([]Entry, error) {
 	for range min(len(paths), runtime.GOMAXPROCS(0)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(paths) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				all[i] = s.entry(paths[i])
+				all[i] = s.Entry(paths[i])
 			}
 		})
 	}
@@ -93,20 +100,13 @@ func (s *Store) entries(ctx context.Context, paths []string) ([]Entry, error) {
 			list = append(list, e)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Entry) int {
-		switch {
-		case a.UpdatedAt != b.UpdatedAt && a.UpdatedAt > b.UpdatedAt:
-			return -1
-		case a.UpdatedAt != b.UpdatedAt:
-			return 1
-		}
-		return strings.Compare(b.ID, a.ID) // ids begin with the time
-	})
+	slices.SortStableFunc(list, Newest)
 	return list, nil
 }
 
-func (s *Store) entry(path string) Entry {
-	e := Entry{ID: stem(path), Path: path}
+// Entry is what the two ends of a log tell. ErrNotFound in Err if there is none.
+func (s *Store) Entry(path string) Entry {
+	e := Entry{ID: IDOf(path), Path: path}
 	f, err := openForReading(s.fs, path)
 	if err != nil {
 		e.Err = err

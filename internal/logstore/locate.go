@@ -69,13 +69,13 @@ func (s *Store) Locate(arg, cwd string) (string, error) {
 	case strings.ContainsRune(arg, filepath.Separator) || strings.HasSuffix(arg, extension):
 		return locateFile(arg, cwd)
 	}
-	paths, err := s.paths()
+	paths, err := s.Paths()
 	if err != nil {
 		return "", err
 	}
 	var exact, part []string
 	for _, p := range paths {
-		switch id := stem(p); {
+		switch id := IDOf(p); {
 		case id == arg:
 			exact = append(exact, p)
 		case strings.Contains(id, arg):
@@ -141,11 +141,11 @@ const maxNear = 5 // sessions that an error names
 func candidates(paths []string) []string {
 	seen := map[string]int{}
 	for _, p := range paths {
-		seen[stem(p)]++
+		seen[IDOf(p)]++
 	}
 	names := make([]string, len(paths))
 	for i, p := range paths {
-		if names[i] = stem(p); seen[names[i]] > 1 {
+		if names[i] = IDOf(p); seen[names[i]] > 1 {
 			names[i] = p
 		}
 	}
@@ -162,7 +162,7 @@ func candidates(paths []string) []string {
 func near(arg string, paths []string) []string {
 	ids := make([]string, len(paths))
 	for i, p := range paths {
-		ids[i] = stem(p)
+		ids[i] = IDOf(p)
 	}
 	slices.Sort(ids)
 	slices.Reverse(ids)

@@ -40,8 +40,8 @@ func DraftsDir(path string) string { return beside(path, ".drafts") }
 
 func beside(path, suffix string) string { return strings.TrimSuffix(path, extension) + suffix }
 
-// stem is the id that a file name carries.
-func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), extension) }
+// IDOf is the id that the name of a log carries.
+func IDOf(path string) string { return strings.TrimSuffix(filepath.Base(path), extension) }
 
 const (
 	newSuffix       = ".new"
@@ -51,11 +51,11 @@ const (
 )
 
 func newPath(path, random string) string {
-	return filepath.Join(filepath.Dir(path), "."+stem(path)+"-"+random+newSuffix)
+	return filepath.Join(filepath.Dir(path), "."+IDOf(path)+"-"+random+newSuffix)
 }
 
 func removedPath(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+stem(path)+removedSuffix)
+	return filepath.Join(filepath.Dir(path), "."+IDOf(path)+removedSuffix)
 }
 
 // crockford is Crockford's base32 in lower case: no i, l, o, u.

@@ -14,10 +14,11 @@ import (
 
 // End is where reading a file ended.
 type End struct {
-	Header session.Header
-	Next   int64 // the seq after the last event
-	Size   int64 // bytes of the whole lines, header included
-	Torn   int64 // bytes behind them: a line half written, or cut by a crash
+	Header    session.Header
+	Next      int64 // the seq after the last event
+	Size      int64 // bytes of the whole lines, header included
+	Torn      int64 // bytes behind them: a line half written, or cut by a crash
+	UpdatedAt int64 // ms since the epoch: time of the last event, else of the creation
 }
 
 // ReadHeader reads line 1 alone.
@@ -41,11 +42,17 @@ func ReadHeader(path string) (session.Header, error) {
 // session.ErrTooNew. An error of fn, or the end of ctx, ends reading with it.
 // Line.Raw is valid during fn only.
 func Read(ctx context.Context, path string, fn func(Line) error) (End, error) {
+	return Scan(ctx, path, nil, fn)
+}
+
+// Scan is Read that hands the header to begin, which may be nil, before the
+// events to fn. An error of begin ends reading with it.
+func Scan(ctx context.Context, path string, begin func(session.Header) error, fn func(Line) error) (End, error) {
 	f, err := openForReading(osFS{}, path)
 	if err != nil {
 		return End{}, err
 	}
-	end, err := readFrom(ctx, f, path, fn)
+	end, err := readFrom(ctx, f, path, begin, fn)
 	return end, errors.Join(err, f.Close())
 }
 
@@ -74,12 +81,15 @@ const ctxEvery = 1 << 10 // lines between two looks at a context
 // buffers are lent to readFrom: a listing reads a thousand files in a row.
 var buffers = sync.Pool{New: func() any { return new([chunk]byte) }}
 
-func readFrom(ctx context.Context, r io.ReaderAt, path string, fn func(Line) error) (End, error) {
+func readFrom(ctx context.Context, r io.ReaderAt, path string, begin func(session.Header) error, fn func(Line) error) (End, error) {
 	buf := buffers.Get().(*[chunk]byte)
 	defer buffers.Put(buf) // a scanner that needs more makes its own
 	s := newScanner(r, path, 0)
 	s.buf = buf[:]
 	h, _, err := s.header()
+	if err == nil && begin != nil {
+		err = begin(h)
+	}
 	if err != nil {
 		return End{}, err
 	}
@@ -89,7 +99,7 @@ func readFrom(ctx context.Context, r io.ReaderAt, path string, fn func(Line) err
 		}
 		l, err := s.next()
 		if errors.Is(err, io.EOF) {
-			return End{Header: h, Next: s.seq, Size: s.offset(), Torn: s.torn}, nil
+			return End{Header: h, Next: s.seq, Size: s.offset(), Torn: s.torn, UpdatedAt: max(h.CreatedAt, s.time)}, nil
 		}
 		if err != nil {
 			return End{}, firstDamage(r, path, err)

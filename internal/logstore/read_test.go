@@ -115,7 +115,7 @@ func TestLongLinesAndChunkBorders(t *testing.T) {
 		e.Seq = int64(i)
 		file.Write(e.AppendLine(nil))
 	}
-	end, err := readFrom(t.Context(), bytes.NewReader(file.Bytes()), "f", func(l Line) error {
+	end, err := readFrom(t.Context(), bytes.NewReader(file.Bytes()), "f", nil, func(l Line) error {
 		if e, err := l.Event(); err != nil || e.Seq != l.Seq || len(e.Data) < sizes[l.Seq]/2 {
 			return fmt.Errorf("line %d: %w", l.Seq, err)
 		}
@@ -157,7 +157,7 @@ func TestALineRewrittenByItsOwnerWhileItIsReadIsNoDamage(t *testing.T) {
 	a, b := lineText(0, "turn/start", ""), lineText(1, "turn/end", "")
 	cut := headerText + a + `{"seq":1,"type":"tool/call","tim`
 	whole := headerText + a + b + lineText(2, "turn/start", "")
-	end, err := readFrom(t.Context(), &rewritten{[]string{cut, whole}}, "f", func(l Line) error {
+	end, err := readFrom(t.Context(), &rewritten{[]string{cut, whole}}, "f", nil, func(l Line) error {
 		if _, err := l.Event(); err != nil {
 			return err
 		}

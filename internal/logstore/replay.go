@@ -16,7 +16,7 @@ import (
 // is session.ErrDamaged gets the line's place.
 func (l *Log) Replay(ctx context.Context, fn func(session.Event) error) error {
 	r := io.NewSectionReader(l.file, 0, l.openEnd)
-	_, err := readFrom(ctx, r, l.path, func(line Line) error {
+	_, err := readFrom(ctx, r, l.path, nil, func(line Line) error {
 		e, err := line.Event()
 		if err != nil {
 			return err

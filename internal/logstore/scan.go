@@ -36,6 +36,7 @@ type scanner struct {
 
 	line  int   // number of the last line given out
 	seq   int64 // expected next
+	time  int64 // of the last event given out
 	torn  int64 // bytes behind the last whole line; known at io.EOF
 	types map[string]string
 	limit int // of a line
@@ -78,11 +79,16 @@ func (s *scanner) next() (Line, error) {
 	}
 	l, err := s.check(raw, at, last)
 	if err == nil {
-		s.line++
-		s.seq++
-		return l, nil
+		return s.taken(l), nil
 	}
 	return s.again(bytes.Clone(raw), at, err)
+}
+
+func (s *scanner) taken(l Line) Line {
+	s.line++
+	s.seq++
+	s.time = l.Time
+	return l
 }
 
 // again takes a second look at a line that was found bad.
@@ -95,9 +101,7 @@ func (s *scanner) again(before []byte, at int64, bad error) (Line, error) {
 		}
 		l, err := s.check(raw, at, last)
 		if err == nil {
-			s.line++
-			s.seq++
-			return l, nil
+			return s.taken(l), nil
 		}
 		if !bytes.Equal(raw, before) {
 			before, bad = bytes.Clone(raw), err
@@ -129,7 +133,7 @@ func (s *scanner) check(raw []byte, at int64, last bool) (Line, error) {
 		if err != nil {
 			return Line{}, fmt.Errorf("%w: %w", errUnparsable, err)
 		}
-		p.seq, p.typ = e.Seq, []byte(e.Type)
+		p.seq, p.typ, p.time = e.Seq, []byte(e.Type), e.Time
 	}
 	if p.seq != s.seq {
 		return Line{}, fmt.Errorf("seq %d where %d was to come", p.seq, s.seq)
@@ -149,7 +153,7 @@ func (s *scanner) check(raw []byte, at int64, last bool) (Line, error) {
 			s.types[typ] = typ
 		}
 	}
-	return Line{Seq: p.seq, Type: typ, Raw: raw, Offset: at, Number: s.line + 1, path: s.path}, nil
+	return Line{Seq: p.seq, Type: typ, Time: p.time, Raw: raw, Offset: at, Number: s.line + 1, path: s.path}, nil
 }
 
 // raw reads one whole line without its newline, and tells whether it is the
