@@ -134,11 +134,11 @@ func (r *reader) skip() bool {
 	for i := 0; i < len(r.rest); i++ {
 		switch r.rest[i] {
 		case '"':
-			for i++; i < len(r.rest) && r.rest[i] != '"'; i++ {
-				if r.rest[i] == '\\' {
-					i++
-				}
+			end := quote(r.rest[i+1:])
+			if end < 0 {
+				return false
 			}
+			i += 1 + end
 		case '{', '[':
 			depth++
 			continue
@@ -156,6 +156,25 @@ func (r *reader) skip() bool {
 		}
 	}
 	return false // a number or a word, or the end
+}
+
+// quote is where a string ends that text begins within: at the first quote with
+// an even number of backslashes before it. -1 if there is none.
+func quote(text []byte) int {
+	for end := 0; ; end++ {
+		i := bytes.IndexByte(text[end:], '"')
+		if i < 0 {
+			return -1
+		}
+		end += i
+		slashes := 0
+		for slashes < end && text[end-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return end
+		}
+	}
 }
 
 // reader walks over JSON text. Its methods consume what they are for; where
@@ -235,21 +254,9 @@ var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n
 
 // escaped consumes a string, without its first quote, that has escapes.
 func (r *reader) escaped(to *string) bool {
-	end := 0
-	for { // the first quote with an even number of backslashes before it
-		i := bytes.IndexByte(r.rest[end:], '"')
-		if i < 0 {
-			return false
-		}
-		end += i
-		slashes := 0
-		for slashes < end && r.rest[end-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			break
-		}
-		end++
+	end := quote(r.rest)
+	if end < 0 {
+		return false
 	}
 	raw := r.rest[:end]
 	r.rest = r.rest[end+1:]
