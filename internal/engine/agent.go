@@ -183,6 +183,7 @@ func (a *Agent) put(items ...item) error {
 	a.unwritten = nil
 	for _, e := range events {
 		e.Seq = a.state.Next
+		e = e.Shared()
 		if err := a.state.Apply(e); err != nil {
 			return a.failed(fmt.Errorf("fold %s: %w", e.Type, err))
 		}

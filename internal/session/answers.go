@@ -18,7 +18,7 @@ func ParseQuestions(arguments string) (questions []Question, timeout *float64, e
 		Timeout   *float64   `json:"timeout"`
 	}
 	if err := json.Unmarshal([]byte(arguments), &v); err != nil {
-		return nil, nil, fmt.Errorf("the questions cannot be read: %w", err)
+		return nil, nil, fmt.Errorf("the questions cannot be read: %w", PlainJSON(err))
 	}
 	for i := range v.Questions {
 		q := &v.Questions[i]

@@ -20,7 +20,6 @@ type Header struct {
 	Cwd             string `json:"cwd"`
 	DelegationDepth int    `json:"delegationDepth"`
 	ParentSession   string `json:"parentSession,omitempty"`
-	SeedLength      *int   `json:"seedLength,omitempty"`
 	Origin          string `json:"origin,omitempty"` // OriginSubagent or absent
 }
 
@@ -41,7 +40,7 @@ type Event struct {
 	SurfaceOp *SurfaceOp      `json:"surfaceOp,omitempty"`
 	Ignorable bool            `json:"ignorable,omitempty"`
 
-	read *reading // while a State applies it; nil otherwise
+	read *reading // of the folds that share it; nil without
 }
 
 // SurfaceOp marks the user/message by which compaction replaces others.
@@ -82,6 +81,15 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// Shared is the event for several folds that one goroutine applies it to: its
+// payload is decoded once for all of them. It changes nothing where that is so already.
+func (e Event) Shared() Event {
+	if e.read == nil {
+		e.read = &reading{}
+	}
+	return e
+}
+
 // AppendLine appends the event as one line of the file, newline included.
 func (e Event) AppendLine(dst []byte) []byte {
 	dst = append(dst, `{"seq":`...)
@@ -119,7 +127,7 @@ func ParseHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("%w (log version %d, this one reads up to %d)", ErrTooNew, h.Version, Version)
 	}
 	if err != nil {
-		return Header{}, fmt.Errorf("%w: header: %w", ErrDamaged, err)
+		return Header{}, fmt.Errorf("%w: header: %w", ErrDamaged, PlainJSON(err))
 	}
 	if h.Type != "session" || h.Version < 1 || h.ID == "" {
 		return Header{}, fmt.Errorf("%w: line 1 is no session header", ErrDamaged)
@@ -132,7 +140,7 @@ func ParseHeader(line []byte) (Header, error) {
 func ParseEvent(line []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil {
-		return Event{}, err
+		return Event{}, PlainJSON(err)
 	}
 	if e.Type == "" {
 		return Event{}, errors.New("an event without a type")

@@ -163,9 +163,8 @@ func (h *History) Messages() ([]Message, error) {
 	return out, nil
 }
 
-// decode reads the payload of an event. Where the event is one of a State's, it
-// is decoded once for all folds: they read what they are handed, and change
-// nothing behind its pointers.
+// decode reads the payload of an event. That of a Shared one is decoded once for
+// all folds: they read what they are handed, and change nothing behind its pointers.
 func decode[T any](e Event, into *T) error {
 	if e.read != nil {
 		if v, ok := e.read.payload.(*T); ok {
@@ -175,7 +174,7 @@ func decode[T any](e Event, into *T) error {
 	}
 	if !quick(e.Data, into) {
 		if err := json.Unmarshal(e.Data, into); err != nil {
-			return fmt.Errorf("%w: event %d, %s: %w", ErrDamaged, e.Seq, e.Type, err)
+			return fmt.Errorf("%w: event %d, %s: %w", ErrDamaged, e.Seq, e.Type, PlainJSON(err))
 		}
 	}
 	if e.read != nil {

@@ -42,7 +42,7 @@ func (s *State) Apply(e Event) error {
 		}
 		return fmt.Errorf("%w: unknown event type %q at seq %d", ErrTooNew, e.Type, e.Seq)
 	}
-	e.read = &reading{}
+	e = e.Shared()
 	for _, apply := range []func(Event) error{s.Questions.Apply, s.Turns.Apply, s.History.Apply, s.Inbox.Apply, s.Goals.Apply, s.note} {
 		if err := apply(e); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (s *State) HeaderBody() (HeaderBody, bool, error) {
 	}
 	var b HeaderBody
 	if err := json.Unmarshal(s.LastHeader, &b); err != nil {
-		return b, false, fmt.Errorf("%w: request/header: %w", ErrDamaged, err)
+		return b, false, fmt.Errorf("%w: request/header: %w", ErrDamaged, PlainJSON(err))
 	}
 	return b, true, nil
 }
