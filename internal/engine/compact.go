@@ -15,6 +15,7 @@ import (
 const (
 	fullShare   = 80 // from this size on the history is compacted
 	tailShare   = 16 // what stays verbatim
+	unseenShare = 95 // what results that the model has not seen may take, whatever the tail is
 	worthShare  = 10 // what a summary must at least cover to be worth a request
 	growthShare = 5  // by how much the history grows before a failed compaction is tried again
 )
@@ -31,7 +32,12 @@ const (
 const (
 	codeEmptySummary = "EMPTY_SUMMARY"
 	codeLongSummary  = "SUMMARY_TOO_LONG"
+	codeCutSummary   = "SUMMARY_CUT"
 )
+
+// summaryTokens is the least limit of a summary, in tokens: a limit that is meant
+// for answers could cut it.
+const summaryTokens = 8192
 
 //go:embed summary.md
 var summaryRequest string
@@ -53,27 +59,35 @@ func (a *Agent) makeRoom(ctx context.Context, r sending) error {
 func (a *Agent) size() int64 {
 	size, counted := a.state.History.Size()
 	if !counted {
-		size += int64(session.Tokens(string(a.state.LastHeader)))
+		size += a.headerSize()
 	}
 	return size
 }
 
+// headerSize is the size of what stands before the messages. The caller holds mu.
+func (a *Agent) headerSize() int64 { return int64(session.Tokens(string(a.state.LastHeader))) }
+
 // compact leaves out long results and puts a summary in the place of all but the
-// end of the history. It tells whether the history is shorter now, which it may
+// end of the history. What no model has seen yet stays, as far as it fits: what is
+// asked for again and again would never end. It tells whether the history is shorter now, which it may
 // be without a summary too. An error is the log's, or the end of ctx.
 func (a *Agent) compact(ctx context.Context, r sending, why occasion) (shorter bool, err error) {
 	a.mu.Lock()
 	before, size := a.state.History.Weight(), a.size()
 	cut, err := a.begin(r, why, size)
+	shorter = a.state.History.Weight() < before
 	a.mu.Unlock()
 	if err != nil || cut.Messages == 0 {
 		a.roomyTo = size + int64(a.opts.Window)*growthShare/100
-		return false, err
+		return shorter, err
 	}
 	ask := r
 	ask.sink = func(model.Delta) {} // nobody's answer
+	if limit := &ask.body.Config.MaxTokens; *limit > 0 {
+		*limit = max(*limit, summaryTokens)
+	}
 	ask.shape = func(history []session.Message) []session.Message {
-		if why == overLimit { // the whole does not fit
+		if why == overLimit || size > int64(a.opts.Window) { // the whole does not fit
 			history = history[:cut.Messages]
 		}
 		return append(slices.Clip(history), session.Message{Role: session.RoleUser, Text: strings.TrimSpace(summaryRequest)})
@@ -109,21 +123,32 @@ func (a *Agent) compact(ctx context.Context, r sending, why occasion) (shorter b
 	return a.state.History.Weight() < before, nil
 }
 
-// begin decides what is to go and logs that it begins. No messages means that
-// there is nothing worth it. The caller holds mu.
+// begin decides what is to go and logs that it begins, and that it has ended
+// where only results are left out. No messages means that there is nothing to sum
+// up, or not enough. The caller holds mu.
 func (a *Agent) begin(r sending, why occasion, size int64) (session.Cut, error) {
 	window := int64(a.opts.Window)
-	least := max(window*worthShare/100, 1)
+	least, unseen := max(window*worthShare/100, 1), window*unseenShare/100-a.headerSize()
 	if why == overLimit { // the true window is smaller than what was sent
-		window, least = min(window, size), 1
+		window = min(window, size)
+		least, unseen = 1, window/2
 	}
-	cut, ok := a.state.History.Cut(window * tailShare / 100)
-	if !ok || cut.New < least {
+	cut, ok := a.state.History.Cut(window*tailShare/100, unseen)
+	if !ok {
 		return session.Cut{}, nil
 	}
+	if cut.New < least {
+		cut.Messages, cut.Prune = 0, nil
+	}
 	batch := []item{{session.TypeCompactionStart, session.CompactionStart{Turn: r.turn}}}
-	if len(cut.Prune) > 0 {
-		batch = append(batch, item{session.TypeCompactionPrune, session.CompactionPrune{Seqs: cut.Prune}})
+	switch gone := append(cut.Prune, cut.Unseen...); {
+	case len(gone) > 0:
+		batch = append(batch, item{session.TypeCompactionPrune, session.CompactionPrune{Seqs: gone}})
+	case cut.Messages == 0:
+		return session.Cut{}, nil
+	}
+	if cut.Messages == 0 {
+		batch = append(batch, item{session.TypeCompactionEnd, session.CompactionEnd{OK: true}})
 	}
 	return cut, a.put(batch...)
 }
@@ -132,6 +157,9 @@ func (a *Agent) begin(r sending, why occasion, size int64) (session.Cut, error) 
 // and nothing is changed. The caller holds mu.
 func (a *Agent) replace(cut session.Cut, resp model.Response) (*session.ErrorInfo, error) {
 	summary := strings.TrimSpace(resp.Text) // calls are ignored
+	if resp.Finish == model.FinishLength {  // what it left out would be lost
+		return &session.ErrorInfo{Code: codeCutSummary, Message: "the summary was cut at the limit of tokens"}, nil
+	}
 	if summary == "" {
 		return &session.ErrorInfo{Code: codeEmptySummary, Message: "the model answered without a summary"}, nil
 	}

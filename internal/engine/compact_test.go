@@ -138,12 +138,63 @@ func TestLongResultsAreLeftOutFirstButNotInTheTail(t *testing.T) {
 	}
 }
 
+// Were they left out, the model would ask for them again, at every step.
+func TestResultsThatNoModelHasSeenAreSent(t *testing.T) {
+	read := fn{"read", tool.Traits{}, ok(words(1000))}
+	for name, c := range map[string]struct {
+		calls string
+		sent  string // what becomes of each result: whole or out
+	}{
+		"all of them":                  {"a b c d e f", "whole whole whole whole whole whole"},
+		"as many as there is room for": {"a b c d e f g h i j", "whole whole whole whole whole whole whole out out out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var specs []string
+			for _, id := range strings.Fields(c.calls) {
+				specs = append(specs, "read:"+id)
+			}
+			w := start(t, newMemLog(), &play{next: []answer{costs(words(1500), session.Usage{}), calls(specs...), says("sum"), says("done")}},
+				func(o *Options) { o.Window = 8000 }, read)
+			w.run("first")
+			if res, end := w.run("second"); end.Kind != session.EndCompleted || res.FinalResponse != "done" {
+				t.Fatalf("%+v %+v", end, res)
+			}
+			var got []string
+			for _, m := range w.llm.reqs[3].Messages {
+				switch m.Text {
+				case words(1000):
+					got = append(got, "whole")
+				case session.Pruned:
+					got = append(got, "out")
+				}
+			}
+			if strings.Join(got, " ") != c.sent {
+				t.Errorf("sent %v, want %s", got, c.sent)
+			}
+		})
+	}
+}
+
+func TestALimitOfAnswersDoesNotCutSummaries(t *testing.T) {
+	w := start(t, newMemLog(), &play{next: []answer{costs(words(900), session.Usage{}), says("sum"), says("done")}}, func(o *Options) {
+		o.Window, o.Config.MaxTokens = 1000, 50
+	})
+	w.run("first")
+	w.run("second")
+	if ask, after := w.llm.reqs[1], w.llm.reqs[2]; ask.Config.MaxTokens != summaryTokens || after.Config.MaxTokens != 50 {
+		t.Errorf("the summary may have %d tokens, the answer %d", ask.Config.MaxTokens, after.Config.MaxTokens)
+	}
+}
+
 func TestAFailedSummaryIsNotTriedAgainBeforeTheHistoryHasGrown(t *testing.T) {
 	usage := func(n int64) session.Usage { return session.Usage{InputTokens: n, OutputTokens: 1} }
 	for name, bad := range map[string]answer{
-		"refused":        fails(&model.Error{Code: "SOME_CODE", Message: "no"}),
-		"calls only":     calls("f:1"),
-		"nothing":        costs("  \n", usage(9000)),
+		"refused":    fails(&model.Error{Code: "SOME_CODE", Message: "no"}),
+		"calls only": calls("f:1"),
+		"nothing":    costs("  \n", usage(9000)),
+		"cut": func(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
+			return model.Response{Text: "the user asked", Finish: model.FinishLength}, nil
+		},
 		"longer than it": costs(words(4000), usage(9000)),
 	} {
 		t.Run(name, func(t *testing.T) {

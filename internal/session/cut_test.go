@@ -30,22 +30,25 @@ func TestCut(t *testing.T) {
 		tail int64
 		want string // from-to, messages, prune; "" = nothing to cut
 	}{
+		"results that no model has seen stay, whatever size": {
+			tell(t).admit("a").says(say(long)).says(callOf("c1"), callOf("c2")).result("c1", long).result("c2", long).user("b", SourceUser), 0, "0-1 2 []",
+		},
 		"an empty history":               {tell(t), 100, ""},
 		"all of it is tail":              {tell(t).admit("a").says(say("x")).admit("b"), 100, ""},
 		"the input stays, whatever size": {tell(t).admit("a").says(say("x")).user(long, SourceUser), 0, "0-1 2 []"},
 		"input without anything before":  {tell(t).user(long, SourceUser).user(long, SourceUser), 0, ""},
 		"what fits stays":                {tell(t).admit("a").says(say(long)).admit("b").says(say("y")).admit("c"), 100, "0-1 2 []"},
 		"a call is not split from its results": {
-			tell(t).admit("a").says(callOf("c1"), callOf("c2")).result("c1", long).result("c2", "x"), 200, "0-3 4 [2]",
+			tell(t).admit("a").says(callOf("c1"), callOf("c2")).result("c1", long).result("c2", "x").says(say("y")), 200, "0-3 4 [2]",
 		},
 		"a call stays with its results": {
 			tell(t).admit("a").says(say(long)).says(callOf("c1"), callOf("c2")).result("c2", "x").result("c1", "y"), 200, "0-1 2 []",
 		},
 		"an open call": {tell(t).admit("a").says(say(long)).admit("b").says(callOf("c1")), 10, ""},
 		"results of questions are not left out": {
-			tell(t).admit("a").asks("q").result("q", long).says(callOf("c")).result("c", long).admit("b"), 10, "0-4 5 [4]",
+			tell(t).admit("a").asks("q").result("q", long).says(callOf("c")).result("c", long).says(say("y")).admit("b"), 10, "0-5 6 [4]",
 		},
-		"short results are not left out": {tell(t).admit("a").says(callOf("c")).result("c", "x").admit("b"), 10, "0-2 3 []"},
+		"short results are not left out": {tell(t).admit("a").says(callOf("c")).result("c", "x").says(say("y")).admit("b"), 10, "0-3 4 []"},
 		"what is older than an earlier summary goes with it": {
 			tell(t).admit("a").says(say(long)).admit("b").says(say("y")).replace(0, 1, "sum").says(say("z")).admit("c"), 30, "2-4 3 []",
 		},
@@ -55,7 +58,7 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := c.s.state()
-			cut, ok := st.History.Cut(c.tail)
+			cut, ok := st.History.Cut(c.tail, 1<<40)
 			got := ""
 			if ok {
 				got = fmt.Sprintf("%d-%d %d %v", cut.From, cut.To, cut.Messages, cut.Prune)
@@ -83,14 +86,42 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// What no model has seen is left out only where it does not fit, and its end first.
+func TestCutOfWhatNoModelHasSeen(t *testing.T) {
+	long := sized(1000)
+	for name, c := range map[string]struct {
+		s      *story
+		unseen int64
+		want   string // messages that are replaced, seqs left out of the rest
+	}{
+		"all of it fits": {tell(t).admit("a").says(callOf("c1"), callOf("c2")).result("c1", long).result("c2", long), 3000, "1 []"},
+		"one of it fits": {tell(t).admit("a").says(callOf("c1"), callOf("c2")).result("c1", long).result("c2", long), 1500, "1 [3]"},
+		"none fits":      {tell(t).admit("a").says(callOf("c1"), callOf("c2")).result("c1", long).result("c2", long), 10, "1 [3 2]"},
+		"short results and words of a person stay": {
+			tell(t).admit("a").says(callOf("c1"), Block{Type: BlockToolCall, ID: "q", Name: AskTool, Arguments: "{}"}).result("c1", "x").result("q", long), 10, "1 []",
+		},
+		"nothing stands before it": {
+			tell(t).says(callOf("c")).result("c", long), 10, "0 [1]",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := c.s.state()
+			cut, _ := st.History.Cut(0, c.unseen)
+			if got := fmt.Sprintf("%d %v", cut.Messages, cut.Unseen); got != c.want {
+				t.Errorf("cut %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestCutKnowsWhetherInstructionsStay(t *testing.T) {
 	s := tell(t).user("do", SourceAgentInstructions).says(say(sized(500))).admit("b")
 	st := s.state()
-	if cut, ok := st.History.Cut(100); !ok || !cut.Instructions {
+	if cut, ok := st.History.Cut(100, 1<<40); !ok || !cut.Instructions {
 		t.Errorf("%+v %v: the instructions are in what goes", cut, ok)
 	}
 	st = s.says(say("x")).user("do that", SourceAgentInstructions).admit("c").state()
-	if cut, ok := st.History.Cut(100); !ok || cut.Instructions {
+	if cut, ok := st.History.Cut(100, 1<<40); !ok || cut.Instructions {
 		t.Errorf("%+v %v: newer instructions are in the tail", cut, ok)
 	}
 }

@@ -135,7 +135,7 @@ func (h *History) replace(op *SurfaceOp, in entry) {
 }
 
 // Pruned stands in for a tool result that compaction left out.
-const Pruned = "[this result was left out to save room; call the tool again if it is needed]"
+const Pruned = "[this result was left out to save room; if it is needed, call the tool again, for a part of it or with fewer calls at once]"
 
 func (h *History) prune(seqs []int64) {
 	gone := make(map[int64]bool, len(seqs))
