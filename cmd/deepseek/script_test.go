@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){
-		"deepseek": func() { os.Exit(cli.Main(os.Args, cli.Std(), os.Environ())) },
+		"deepseek": func() { os.Exit(cli.Main(os.Args, cli.Std(), cli.TakeEnviron())) },
 		// environ FILE writes down the environment that a script's programs get.
 		"environ": func() {
 			if err := os.WriteFile(os.Args[1], []byte(strings.Join(os.Environ(), "\x00")), 0o600); err != nil {
