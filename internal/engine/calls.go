@@ -156,7 +156,7 @@ func (b *batch) start(c *callRun) error {
 // call runs the body of one call, once its tool/call is on disk.
 func (b *batch) call(ctx context.Context, c *callRun) {
 	if c.invalid != nil {
-		b.finish(c, *c.invalid)
+		b.finish(c, b.fit(c, *c.invalid))
 		return
 	}
 	if err := b.agent.sync(ctx); err != nil {
@@ -167,7 +167,7 @@ func (b *batch) call(ctx context.Context, c *callRun) {
 		b.fail(err)
 		return
 	}
-	b.finish(c, b.fit(c, b.body(ctx, c)))
+	b.finish(c, b.tellQuestions(c, b.fit(c, b.body(ctx, c))))
 }
 
 // body runs the tool, and returns when its sub-calls have ended too.
@@ -193,10 +193,16 @@ func (b *batch) body(ctx context.Context, c *callRun) (r tool.Result) {
 
 // fit cuts what is too long for a result; the whole goes beside the session, without secrets.
 func (b *batch) fit(c *callRun, r tool.Result) tool.Result {
-	if redact := b.agent.opts.Redact; redact != nil {
-		r.Content = string(redact([]byte(r.Content)))
-	}
+	r.Content = b.redacted(r.Content)
 	return tool.Fit(r, b.agent.opts.Spill, c.ID)
+}
+
+// redacted is a text without secrets.
+func (b *batch) redacted(text string) string {
+	if redact := b.agent.opts.Redact; redact != nil && text != "" {
+		return string(redact([]byte(text)))
+	}
+	return text
 }
 
 // finish sets the result, once.
@@ -252,7 +258,7 @@ func (b *batch) log(c *callRun) error {
 		},
 	}
 	if c.result.Code != "" {
-		res.Error = &session.ToolError{Name: c.Name, Code: c.result.Code}
+		res.Error = &session.ToolError{Name: tool.Brief(c.Name), Code: c.result.Code}
 	}
 	if err := b.agent.append(item{session.TypeToolResult, res}); err != nil {
 		return err

@@ -105,8 +105,69 @@ func TestBadCallsAreToldToTheModel(t *testing.T) {
 		step/end step/start assistant/message step/end end(completed)`)
 }
 
+// What is wrong with a call is cut like any other result, and does not repeat a
+// name that is as long as a file.
+func TestResultsOfBadCallsAreCut(t *testing.T) {
+	strict := schemed{fn{"strict", tool.Traits{}, ok("r")}, `{"type":"object","additionalProperties":false,"properties":{"a":{"type":"string"}}}`}
+	long := strings.Repeat("n", 60_000)
+	w := start(t, newMemLog(), &play{next: []answer{calling(session.Call{ID: "a", Name: long}, session.Call{ID: "b", Name: "strict", Arguments: `{"` + long + `":1}`}), says("done")}}, func(o *Options) { o.Spill = noSpill{} }, strict)
+	w.run("x")
+	w.llm.mu.Lock()
+	defer w.llm.mu.Unlock()
+	msgs := w.llm.reqs[1].Messages
+	for i, code := range []string{tool.CodeUnknownTool, tool.CodeInvalidArguments} {
+		m := msgs[2+i]
+		if !strings.HasPrefix(m.Text, code) || len(m.Text) > 1000 || !strings.Contains(m.Text, strings.Repeat("n", 200)+"…") {
+			t.Errorf("%d bytes: %.300s", len(m.Text), m.Text)
+		}
+	}
+	if r := found[session.ToolResult](w, session.TypeToolResult, 0); len(r.Error.Name) > 210 {
+		t.Errorf("the result names the tool in %d bytes", len(r.Error.Name))
+	}
+	if c := found[session.ToolCall](w, session.TypeToolCall, 0); c.Name != long {
+		t.Error("the call is not logged as it came")
+	}
+}
+
+// A schema of many words can still make a message of any length.
+func TestAResultOfABadCallOverTheLimitIsSpilled(t *testing.T) {
+	properties := make([]string, 500)
+	for i := range properties {
+		properties[i] = fmt.Sprintf(`"%s_%d":{}`, strings.Repeat("p", 120), i)
+	}
+	wide := schemed{fn{"wide", tool.Traits{}, ok("r")}, `{"type":"object","additionalProperties":false,"properties":{` + strings.Join(properties, ",") + `}}`}
+	w := start(t, newMemLog(), &play{next: []answer{calling(session.Call{ID: "a", Name: "wide", Arguments: `{"b":1}`}), says("done")}}, func(o *Options) { o.Spill = noSpill{} }, wide)
+	w.run("x")
+	r := found[session.ToolResult](w, session.TypeToolResult, 0)
+	if n := len(r.Message.Content); n > tool.MaxContent || !strings.Contains(r.Message.Content, "bytes left out here") || r.Error.Code != tool.CodeInvalidArguments {
+		t.Errorf("%d bytes: %.200s", n, r.Message.Content)
+	}
+}
+
+// calling is an answer with calls of any text.
+func calling(list ...session.Call) answer {
+	return func(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
+		return model.Response{Finish: model.FinishToolCalls, Calls: list}, nil
+	}
+}
+
+// schemed is a tool with a schema of its own.
+type schemed struct {
+	fn
+	schema string
+}
+
+func (s schemed) Spec() session.ToolSpec {
+	return session.ToolSpec{Name: s.name, Description: s.name, Parameters: json.RawMessage(s.schema)}
+}
+
+// noSpill is a full disk.
+type noSpill struct{}
+
+func (noSpill) Create(string) (tool.SpillFile, error) { return nil, errDisk }
+
 func TestCallIDsAreMadeUniqueOnceAndForAll(t *testing.T) {
-	w := start(t, newMemLog(), &play{next: []answer{calls("f:x", "f:x", "f:", "f:a b;c"), calls("f:x"), says("done")}}, nil, fn{"f", tool.Traits{Parallel: true}, ok("r")})
+	w := start(t, newMemLog(), &play{next: []answer{calls("f:x", "f:x", "f:", "f:a b;c", "f:"+strings.Repeat("i", 65)), calls("f:x"), says("done")}}, nil, fn{"f", tool.Traits{Parallel: true}, ok("r")})
 	w.run("go")
 	seen := map[string]bool{}
 	w.llm.mu.Lock()
@@ -119,7 +180,7 @@ func TestCallIDsAreMadeUniqueOnceAndForAll(t *testing.T) {
 			seen[c.ID] = true
 		}
 	}
-	if len(seen) != 5 || !seen["x"] {
+	if len(seen) != 6 || !seen["x"] {
 		t.Errorf("ids %v", seen)
 	}
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -16,6 +18,29 @@ type Instruction struct {
 
 // MaxInstructions is how long all instructions together may be, in bytes.
 const MaxInstructions = 64 << 10
+
+// ReadInstruction judges the bytes of a file of instructions. What is no text is
+// an error, since a model would be sent garbage; odd is a remark on a text that
+// has something in it that is shown as \uFFFD. A rune that the end of data cuts is fine.
+func ReadInstruction(data []byte) (text, odd string, err error) {
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}), bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		return "", "", errors.New("it is UTF-16, and only UTF-8 is read; save it as UTF-8")
+	case bytes.IndexByte(data, 0) >= 0:
+		return "", "", errors.New("it holds null bytes, so it is no text; save it as UTF-8")
+	}
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if !utf8.FullRune(data[i:]) {
+			break
+		}
+		if r == utf8.RuneError && n == 1 {
+			return string(data), fmt.Sprintf("byte %d is no UTF-8; what is none is sent as \uFFFD", i+1), nil
+		}
+		i += n
+	}
+	return string(data), "", nil
+}
 
 const (
 	instructionsHead    = "Instructions for working here, given by the user and the project. Where they disagree, the later ones count.\n"

@@ -129,3 +129,22 @@ func TestInstructionsAreCutWithANote(t *testing.T) {
 		}
 	}
 }
+
+func TestInstructionsThatAreNoTextAreRefused(t *testing.T) {
+	for _, c := range []struct{ name, data, odd, err string }{
+		{"text", "use tabs, naïvely 你\n", "", ""},
+		{"cut in a rune", "use \xe4\xbd", "", ""},
+		{"UTF-16, little endian", "\xff\xfeu\x00s\x00e\x00", "", "UTF-16"},
+		{"UTF-16, big endian", "\xfe\xff\x00u\x00s\x00e", "", "UTF-16"},
+		{"UTF-16 without its mark", "u\x00s\x00e\x00", "", "null bytes"},
+		{"an old encoding", "sch\xf6n", "byte 4 is no UTF-8", ""},
+	} {
+		text, odd, err := ReadInstruction([]byte(c.data))
+		switch {
+		case c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err) || text != ""):
+			t.Errorf("%s: %q, %v", c.name, text, err)
+		case c.err == "" && (err != nil || text != c.data || (odd == "") != (c.odd == "") || !strings.Contains(odd, c.odd)):
+			t.Errorf("%s: %q, %q, %v", c.name, text, odd, err)
+		}
+	}
+}

@@ -263,11 +263,11 @@ func (s *wild) answer(size int) string {
 	}
 	if s.chance(60) {
 		finish = "tool_calls"
-		names := []string{"look", "look", "look", "change", session.AskTool, "no such!"}
+		names := []string{"look", "look", "look", "change", session.AskTool, "no such!", "no_such_" + strings.Repeat("x", 80)}
 		var list []object
 		for i := range 1 + s.n(4) {
 			s.asked++
-			id := []string{fmt.Sprintf("c%d", s.asked), fmt.Sprintf("c%d", s.asked), "same", ""}[s.n(4)]
+			id := []string{fmt.Sprintf("c%d", s.asked), fmt.Sprintf("c%d", s.asked), "same", "", fmt.Sprintf("c%0100d", s.asked)}[s.n(5)]
 			name := names[s.n(len(names))]
 			args := `{}`
 			if name == session.AskTool {
@@ -381,7 +381,7 @@ func strict(msgs []json.RawMessage) string {
 		}
 		for _, c := range m.ToolCalls {
 			var args map[string]any
-			if c.ID == "" || seen[c.ID] || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil ||
+			if c.ID == "" || len(c.ID) > 64 || len(c.Function.Name) > 64 || seen[c.ID] || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil ||
 				c.Function.Name == "" || strings.ContainsFunc(c.Function.Name, func(r rune) bool { return r == ' ' || r == '!' }) {
 				return fmt.Sprintf("message %d: call %+v", i, c)
 			}
@@ -414,6 +414,8 @@ func TestTheCheckOfThePrefixChecks(t *testing.T) {
 		"something between": {sys, user, call, user, res},
 		"an id used twice":  {sys, user, call, res, call, res},
 		"a second system":   {sys, sys, user},
+		"a long name":       {sys, user, msg(strings.Replace(string(call), `"f"`, `"`+strings.Repeat("f", 65)+`"`, 1)), res},
+		"a long id":         {sys, user, msg(strings.Replace(string(call), `"a"`, `"`+strings.Repeat("a", 65)+`"`, 1)), msg(strings.Replace(string(res), `"a"`, `"`+strings.Repeat("a", 65)+`"`, 1))},
 		"assistant at last": {sys, user, msg(`{"role":"assistant","content":"x"}`)},
 	} {
 		if strict(bad) == "" {

@@ -70,25 +70,34 @@ func (a *Agent) send(ctx context.Context, r sending) (model.Response, error) {
 		if err := a.sync(ctx); err != nil {
 			return model.Response{}, err
 		}
-		attempts := 0
+		attempts, streamed := 0, false
+		sink := func(d model.Delta) {
+			streamed = true
+			r.sink(d)
+		}
 		resp, err := model.Run(ctx, model.Retry{
 			Sleep: a.opts.Sleep,
 			Wait: func(attempt int, delay time.Duration, e *model.Error) error {
+				streamed = false // llm/retry says that it does not count
 				return a.retrying(ctx, r, before+attempt, delay, e)
 			},
 			Start: func(attempt int) error { return a.retry(ctx, r, before+attempt) },
 		}, func(ctx context.Context) (model.Response, error) {
 			attempts++
-			return a.opts.Model.Generate(ctx, req, r.sink)
+			return a.opts.Model.Generate(ctx, req, sink)
 		})
 		before += attempts
 		adapted, failed := a.adapt(ctx, r, before, req.Adaptations, err)
 		if failed != nil {
 			return model.Response{}, failed
 		}
-		if !adapted {
-			return resp, err
+		if adapted {
+			continue
 		}
+		if err != nil && streamed && resp.Text == "" && resp.Reasoning == "" { // nothing follows that would say it
+			r.sink(model.Delta{Kind: session.StreamDiscarded})
+		}
+		return resp, err
 	}
 }
 
@@ -272,9 +281,14 @@ func (a *Agent) modelMessage(resp model.Response, calls []session.Call) session.
 	}
 }
 
-// validCallID tells whether the id may stand in a shell command and a file name.
+// maxCallID is how long an id may be, in bytes: servers refuse longer ones, and
+// a longer one would come back with each request.
+const maxCallID = 64
+
+// validCallID tells whether the id may stand in a shell command, a file name and
+// a request.
 func validCallID(id string) bool {
-	return id != "" && len(id) <= 128 && !strings.ContainsFunc(id, func(r rune) bool {
+	return id != "" && len(id) <= maxCallID && !strings.ContainsFunc(id, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("_.:-", r))
 	})
 }

@@ -151,6 +151,18 @@ func (s *subCalls) end(r tool.Result) tool.Result {
 	return r
 }
 
+// tellQuestions puts below the result of code that did not come to its end how
+// the questions stand that it asked: a person's answer is in nobody else's hand
+// any more. What stands there is never cut. Code that came to its end has told
+// what it chose to tell.
+func (b *batch) tellQuestions(c *callRun, r tool.Result) tool.Result {
+	if c.parent != nil || r.Code == "" {
+		return r
+	}
+	b.agent.View(func(st *session.State) { r.Content += b.redacted(st.CodeQuestions(c.ID)) })
+	return r
+}
+
 // sub is the sub-call as the log knows it.
 func (c *callRun) sub() session.PTCStart {
 	return session.PTCStart{
@@ -162,7 +174,7 @@ func (c *callRun) sub() session.PTCStart {
 func (b *batch) logSub(c *callRun) error {
 	end := session.PTC{PTCStart: c.sub(), IsError: c.result.Code != "", Content: c.result.Content}
 	if end.IsError {
-		end.Error = &session.ToolError{Name: c.Name, Code: c.result.Code}
+		end.Error = &session.ToolError{Name: tool.Brief(c.Name), Code: c.result.Code}
 	}
 	if err := b.agent.append(item{session.TypePTCDispatch, end}); err != nil {
 		return err

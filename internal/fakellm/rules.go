@@ -30,7 +30,7 @@ type message struct {
 	} `json:"tool_calls"`
 }
 
-var goodName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var goodName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // check returns the first rule that a request breaks, or "".
 func (r *rules) check(req Request, rewrites bool) string {
@@ -110,8 +110,8 @@ func (r *rules) checkMessages(raw []json.RawMessage) string {
 			}
 			for k, c := range m.ToolCalls {
 				var args map[string]any
-				if c.Type != "function" || c.ID == "" || ids[c.ID] || !goodName.MatchString(c.Function.Name) || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil {
-					return fmt.Sprintf("%s: tool_calls[%d] must have type function, an id of its own (%q), a name in [A-Za-z0-9_-] (%q) and arguments that are a JSON object (%q)", at, k, c.ID, c.Function.Name, c.Function.Arguments)
+				if c.Type != "function" || c.ID == "" || len(c.ID) > 64 || ids[c.ID] || !goodName.MatchString(c.Function.Name) || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil {
+					return fmt.Sprintf("%s: tool_calls[%d] must have type function, an id of its own (%q), a name in [A-Za-z0-9_-] (%q), both of at most 64 characters, and arguments that are a JSON object (%q)", at, k, c.ID, c.Function.Name, c.Function.Arguments)
 				}
 				ids[c.ID] = true
 				owed = append(owed, c.ID)

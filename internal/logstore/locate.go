@@ -2,7 +2,9 @@ package logstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,14 +47,22 @@ func (e *LocateError) Error() string {
 		return "there is no session of this directory yet\ndeepseek sessions lists those of all directories"
 	case LocateNoFile:
 		if e.Err != nil {
-			return fmt.Sprintf("%q is no session file: %v", e.Arg, e.Err)
+			err := e.Err
+			if path := (*fs.PathError)(nil); errors.As(err, &path) {
+				err = path.Err // the path stands there already
+			}
+			return fmt.Sprintf("%q is no session file: %v", e.Arg, err)
 		}
 		return fmt.Sprintf("%q is no session file: it must be a regular file that ends in %s", e.Arg, extension)
 	}
 	if list == "" {
 		return fmt.Sprintf("no session matches %q\ndeepseek sessions lists them", e.Arg)
 	}
-	return fmt.Sprintf("no session matches %q; near: %s\ndeepseek sessions lists them all", e.Arg, list)
+	near := "near"
+	if common(e.Arg, e.Near[0]) < minPart {
+		near = "the newest"
+	}
+	return fmt.Sprintf("no session matches %q; %s: %s\ndeepseek sessions lists them all", e.Arg, near, list)
 }
 
 func (e *LocateError) Unwrap() error { return e.Err }

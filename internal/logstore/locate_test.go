@@ -57,7 +57,7 @@ func TestLocateTable(t *testing.T) {
 		{"bbb", "/w", "", LocateShort, "at least 4"},
 		{"000000", "/w", "", LocateAmbiguous, "20260105-000000-eeeee, 20260104"},
 		{"20260102-000000-bbbbx", "/w", "", LocateUnknown, "near: 20260102-000000-bbbbb\n"},
-		{"zzzzzz", "/w", "", LocateUnknown, "near: 20260105"},
+		{"zzzzzz", "/w", "", LocateUnknown, "; the newest: 20260105"},
 		{carried, "/w", real, "", ""},
 		{"./carried.jsonl", here, real, "", ""},
 		{"carried.jsonl", here, real, "", ""},

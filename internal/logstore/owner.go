@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"net"
 	"time"
+
+	"deepseek/internal/session"
 )
 
 // Owner is who owns a session, as the owner file says it. It counts only while
@@ -35,7 +37,7 @@ func readOwner(fsys fileSystem, path string) (Owner, error) {
 		return o, err
 	}
 	if err := json.Unmarshal(data, &o); err != nil {
-		return o, fmt.Errorf("%s: %w", OwnerPath(path), err)
+		return o, fmt.Errorf("%s: %w", OwnerPath(path), session.PlainJSON(err))
 	}
 	return o, nil
 }

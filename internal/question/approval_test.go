@@ -35,7 +35,7 @@ func TestOnlyABareYesIsAYes(t *testing.T) {
 		{"error with an answer", Outcome{Err: noProvider(), Answers: answer("", LabelOnce).Answers}, false, false, "nobody could be asked"},
 		{"nobody", Outcome{Err: noProvider()}, false, false, "nobody could be asked"},
 		{"closed", Outcome{Err: errorf(CodeCancelled, "x")}, false, false, "closed the card"},
-		{"cancelled", Outcome{Err: aborted(KindApproval, "c")}, false, false, "cancelled"},
+		{"cancelled", Outcome{Err: aborted(Request{Kind: KindApproval, CallID: "c"})}, false, false, "cancelled"},
 		{"any error", Outcome{Err: errorf(CodeDuplicateWait, "twice")}, false, false, "DUPLICATE_WAIT: twice"},
 	} {
 		v := a.Verdict(c.o)

@@ -324,3 +324,55 @@ func TestSameCallAtTheSameInstant(t *testing.T) {
 		})
 	}
 }
+
+// TestACancelledCallPromisesAnAnswerOnlyWhereOneCanCome: the word of the call and
+// the fold of its log say the same.
+func TestACancelledCallPromisesAnAnswerOnlyWhereOneCanCome(t *testing.T) {
+	live := Caller{Live: true}
+	for _, tt := range []struct {
+		name   string
+		kind   Kind
+		caller Caller
+		qs     []session.Question
+		want   bool
+	}{
+		{"a timed question", KindQuestion, live, dbQuestions(), true},
+		{"a legacy one", KindLegacy, live, dbQuestions(), false},
+		{"an approval", KindApproval, live, dbQuestions(), false},
+		{"a sub-agent's", KindQuestion, Caller{Live: true, Delegated: true}, dbQuestions(), false},
+		{"one that would have been refused", KindQuestion, live, append(dbQuestions(), dbQuestions()...), false},
+		{"none", KindQuestion, live, nil, false},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		s := newService(t)
+		o := s.Ask(ctx, Request{CallID: "c9", Kind: tt.kind, Caller: tt.caller, Questions: tt.qs})
+		if o.Err == nil || o.Err.Code != CodeAborted || strings.Contains(o.Err.Message, "callId c9") != tt.want {
+			t.Errorf("%s: %v", tt.name, o.Err)
+		}
+	}
+}
+
+// TestACardThatPermitsTakesNoWordsAlone: they would be lost, or taken for a yes.
+func TestACardThatPermitsTakesNoWordsAlone(t *testing.T) {
+	qs := []session.Question{{ID: "plan", Question: "Go?", Options: []session.Option{{Label: "approve"}, {Label: "no, because"}}}}
+	answer := func(custom string, selected ...string) []session.Answer {
+		return []session.Answer{{ID: "plan", Selected: selected, Custom: custom}}
+	}
+	for _, kind := range []Kind{KindPlanReview, KindApproval} {
+		for _, words := range []string{"use z instead", "approve", " approve "} {
+			e := CheckAnswers(kind, qs, answer(words))
+			if e == nil || e.Code != CodeBadAnswer || !strings.Contains(e.Message, `"no, because"`) {
+				t.Errorf("%s, %q: %v", kind, words, e)
+			}
+		}
+		for _, batch := range [][]session.Answer{answer("use z", "no, because"), answer("", "approve"), answer(""), answer(" ")} {
+			if e := CheckAnswers(kind, qs, batch); e != nil {
+				t.Errorf("%s, %v: %v", kind, batch, e)
+			}
+		}
+	}
+	if e := CheckAnswers(KindLegacy, qs, answer("words")); e != nil {
+		t.Errorf("a question takes words alone: %v", e)
+	}
+}

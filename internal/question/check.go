@@ -3,6 +3,7 @@ package question
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,28 +16,36 @@ const MaxWait = 2147483
 const notAnswered = "It is neither answered nor skipped, and nothing is permitted by it"
 
 // begin is the first two checks, those that come before the timeout's.
-func begin(ctx context.Context, kind Kind, callID string, questions []session.Question) *Error {
+func begin(ctx context.Context, r Request) *Error {
 	if ctx.Err() != nil {
-		return aborted(kind, callID)
+		return aborted(r)
 	}
-	if len(questions) == 0 {
+	if len(r.Questions) == 0 {
 		return errorf(CodeEmptyQuestions, "questions: there is none; ask at least 1")
 	}
 	return nil
 }
 
-func aborted(kind Kind, callID string) *Error {
-	if kind == KindQuestion {
+// aborted says what becomes of the question: the log tracks it, or it has gone.
+func aborted(r Request) *Error {
+	if r.tracked() {
 		return errorf(CodeAborted, "the run was cancelled before this question had an answer. %s. "+
-			"It stays answerable under callId %s: an answer arrives later as a user message that names this callId.", notAnswered, callID)
+			"It stays answerable under callId %s: an answer arrives later as a user message that names this callId.", notAnswered, r.CallID)
 	}
 	return errorf(CodeAborted, "the run was cancelled before there was an answer. %s.", notAnswered)
+}
+
+// tracked tells whether the log keeps the question of a call that ends without an
+// answer, as session.Questions does: none of a sub-agent, and none that would
+// have been refused.
+func (r Request) tracked() bool {
+	return r.Kind == KindQuestion && !r.Caller.Delegated && session.CheckQuestions(r.Questions) == nil
 }
 
 // check is all checks but that for a wait of the same call. Their order is part
 // of the contract: the first that fails is the one that the model reads.
 func check(ctx context.Context, r Request, bounded bool, wait time.Duration, rooted bool) *Error {
-	if e := begin(ctx, r.Kind, r.CallID, r.Questions); e != nil {
+	if e := begin(ctx, r); e != nil {
 		return e
 	}
 	if bounded && (wait <= 0 || wait > MaxWait*time.Second) {
@@ -85,12 +94,34 @@ func CheckBatch(questions []session.Question, batch []session.Answer) *Error {
 	return badAnswer(session.CheckBatch(questions, batch))
 }
 
-// CheckAnswers is CheckBatch as a card of the kind takes it.
+// CheckAnswers is CheckBatch as a card of the kind takes it. What permits
+// something has no text of its own to take: words go with one of its options.
 func CheckAnswers(kind Kind, questions []session.Question, batch []session.Answer) *Error {
-	if kind.Permits() {
-		return badAnswer(session.CheckBatchWithWords(questions, batch))
+	if !kind.Permits() {
+		return CheckBatch(questions, batch)
 	}
-	return CheckBatch(questions, batch)
+	if e := badAnswer(session.CheckBatchWithWords(questions, batch)); e != nil {
+		return e
+	}
+	for _, a := range batch {
+		if len(a.Selected) > 0 || strings.TrimSpace(a.Custom) == "" {
+			continue
+		}
+		for _, q := range questions {
+			if q.ID == a.ID {
+				return errorf(CodeBadAnswer, "question %q takes one of its options, with words beside it, and no words alone; its options are %s", q.ID, labels(q))
+			}
+		}
+	}
+	return nil
+}
+
+func labels(q session.Question) string {
+	list := make([]string, len(q.Options))
+	for i, o := range q.Options {
+		list[i] = strconv.Quote(o.Label)
+	}
+	return strings.Join(list, ", ")
 }
 
 func badAnswer(err error) *Error {

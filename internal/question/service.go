@@ -163,7 +163,7 @@ func (s *Service) await(ctx context.Context, w *wait) Outcome {
 		case <-w.done:
 			return w.outcome
 		case <-cancelled:
-			s.end(w, func() bool { return true }, Outcome{Err: aborted(w.req.Kind, w.req.CallID)})
+			s.end(w, func() bool { return true }, Outcome{Err: aborted(w.req)})
 			cancelled = nil // whichever settlement won closes done
 		case <-w.wake:
 			if w.card.Timed {

@@ -75,7 +75,7 @@ func (a asker) ask(ctx context.Context, r Request, timeout *float64) Outcome {
 		return a.service.Ask(ctx, r)
 	}
 	// The timeout's place among the checks is behind these.
-	if e := begin(ctx, r.Kind, r.CallID, r.Questions); e != nil {
+	if e := begin(ctx, r); e != nil {
 		return Outcome{Err: e}
 	}
 	seconds, e := a.seconds(timeout)

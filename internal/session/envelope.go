@@ -20,7 +20,8 @@ type Header struct {
 	Cwd             string `json:"cwd"`
 	DelegationDepth int    `json:"delegationDepth"`
 	ParentSession   string `json:"parentSession,omitempty"`
-	Origin          string `json:"origin,omitempty"` // OriginSubagent or absent
+	SeedLength      *int64 `json:"seedLength,omitempty"` // events taken over from the parent session, by writers that do so
+	Origin          string `json:"origin,omitempty"`     // OriginSubagent or absent
 }
 
 // OriginSubagent is the origin of a session that an agent began by delegating.

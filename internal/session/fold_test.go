@@ -281,7 +281,8 @@ func TestClosers(t *testing.T) {
 		"started, answered, waiting": {tell(t).turn(1).step(1, 1).says(callOf("c1"), callOf("c2"), callOf("c3")).starts("c1").starts("c2").result("c2", "x"), []string{"c1 TOOL_OUTCOME_UNKNOWN", "c3 TOOL_NOT_STARTED", TypeStepEnd, TypeTurnEnd}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			closers, err := c.s.state().Turns.Closers("s1")
+			st := c.s.state()
+			closers, err := st.Turns.Closers("s1", &st.Questions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -335,15 +336,62 @@ func lines(events []Event) string {
 	return string(b)
 }
 
-func TestRepairQuestionTellsThatItStaysAnswerable(t *testing.T) {
-	s := tell(t).turn(1).step(1, 1).says(Block{Type: BlockToolCall, ID: "q1", Name: AskTool, Arguments: "{}"})
-	s.add(TypeToolCall, ToolCall{Turn: 1, Step: 1, CallID: "q1", Name: AskTool, Arguments: "{}"})
-	closers, err := s.state().Repair("s1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(closers[0].Data), "stays answerable") {
-		t.Errorf("%s", closers[0].Data)
+// TestRepairPromisesAnAnswerOnlyWhereOneCanCome: to what is not tracked nobody can answer.
+func TestRepairPromisesAnAnswerOnlyWhereOneCanCome(t *testing.T) {
+	child := Header{Origin: OriginSubagent, ParentSession: "p"}
+	for _, c := range []struct {
+		name     string
+		of       Header
+		schema   string // properties of the tool's schema
+		args     string
+		promised bool
+	}{
+		{"timed", Header{}, `"timeout":{}`, oneQuestion, true},
+		{"legacy", Header{}, `"x":{}`, oneQuestion, false},
+		{"of a sub-agent", child, `"timeout":{}`, oneQuestion, false},
+		{"one that would have been refused", Header{}, `"timeout":{}`, `{"questions":[]}`, false},
+		{"one that cannot be read", Header{}, `"timeout":{}`, `{"questions":1}`, false},
+	} {
+		for _, way := range []string{"asked by the model", "asked from code"} {
+			t.Run(c.name+", "+way, func(t *testing.T) {
+				s := tell(t).turn(1).step(1, 1).add(TypeRequestHeader, RequestHeader{Header: HeaderBody{Tools: []ToolSpec{
+					{Name: AskTool, Parameters: json.RawMessage(`{"properties":{` + c.schema + `}}`)},
+				}}})
+				name := AskTool
+				if way == "asked from code" {
+					name = "run_code"
+				}
+				s.says(Block{Type: BlockToolCall, ID: "c1", Name: name, Arguments: c.args})
+				s.add(TypeToolCall, ToolCall{Turn: 1, Step: 1, CallID: "c1", Name: name, Arguments: c.args})
+				if name != AskTool {
+					s.subStarts("c1:ptc:1", AskTool, c.args)
+				}
+				var st State
+				st.Of(c.of)
+				for _, e := range s.events {
+					if err := st.Apply(e); err != nil {
+						t.Fatal(err)
+					}
+				}
+				live := st.CodeQuestions("c1")
+				closers, err := st.Repair("s1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				var r ToolResult
+				if err := json.Unmarshal(closers[0].Data, &r); err != nil {
+					t.Fatal(err)
+				}
+				if name != AskTool && (live == "" || !strings.HasSuffix(r.Message.Content, live)) {
+					t.Errorf("%q does not end in %q", r.Message.Content, live)
+				}
+				promised := strings.Contains(strings.ToLower(r.Message.Content), "stays answerable")
+				gone := strings.Contains(r.Message.Content, goneWithCall)
+				if active := len(st.Questions.Active()) == 1; promised != c.promised || gone == promised || active != promised {
+					t.Errorf("promised %v, gone %v, answerable %v: %s", promised, gone, active, r.Message.Content)
+				}
+			})
+		}
 	}
 }
 

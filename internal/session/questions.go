@@ -325,6 +325,12 @@ func (q *Questions) Lookup(callID string) (Tracked, bool) {
 	return t.copy(), true
 }
 
+// answerable tells whether an answer to the call's question can still come.
+func (q *Questions) answerable(callID string) bool {
+	t := q.byID[callID]
+	return t != nil && t.State != QuestionSettled
+}
+
 // Active are the open and the continued questions, in the order asked.
 func (q *Questions) Active() []Tracked { return copies(q.active) }
 

@@ -155,10 +155,17 @@ func (s *State) HeaderBody() (HeaderBody, bool, error) {
 	return b, true, nil
 }
 
+// CodeQuestions is how the questions stand that the code of an open call has
+// asked, with the answers in full: lines that go below the result of code which
+// did not come to its end, and so could not tell. It is empty where none was asked.
+func (s *State) CodeQuestions(callID string) string {
+	return s.Turns.codeQuestions(callID, &s.Questions)
+}
+
 // Repair closes what a crash left open: it applies the closers and returns
 // them, with their seqs, for the log. Applied to a sound state it does nothing.
 func (s *State) Repair(sessionID string) ([]Event, error) {
-	closers, err := s.Turns.Closers(sessionID)
+	closers, err := s.Turns.Closers(sessionID, &s.Questions)
 	if err != nil {
 		return nil, err
 	}

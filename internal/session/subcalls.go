@@ -64,16 +64,11 @@ func cutText(s string, n int) string {
 
 // text goes on from the text of an interrupted call: what the code had done and
 // learnt. It is empty where there were no sub-calls.
-func (s *subCalls) text() string {
-	var ended, open, questions strings.Builder
+func (s *subCalls) text(asked *Questions) string {
+	var ended, open strings.Builder
 	for _, c := range s.kept {
 		switch {
-		case c.name == AskTool && c.code != "":
-			fmt.Fprintf(&questions, "\n- %s: not answered (%s)", c.id, c.code)
-		case c.name == AskTool && c.ended:
-			fmt.Fprintf(&questions, "\n- %s, asked with %s: %s", c.id, c.arguments, c.answer)
 		case c.name == AskTool:
-			fmt.Fprintf(&questions, "\n- %s, asked with %s: no answer yet. This is neither a skip nor a permission; an answer that comes later names this callId.", c.id, c.arguments)
 		case c.ended && c.code != "":
 			fmt.Fprintf(&ended, "\n- %s: %s %s failed: %s", c.id, c.name, c.arguments, c.code)
 		case c.ended:
@@ -85,15 +80,37 @@ func (s *subCalls) text() string {
 	if s.more > 0 {
 		fmt.Fprintf(&ended, "\n- and %d more", s.more)
 	}
-	var b strings.Builder
-	for _, part := range []struct{ head, list string }{
-		{"Calls that the code made and that had ended:", ended.String()},
-		{"Calls that were running, and of which it is not known what they did:", open.String()},
-		{"Questions that the code asked, with their results:", questions.String()},
-	} {
-		if part.list != "" {
-			b.WriteString("\n" + part.head + part.list)
+	return part("Calls that the code made and that had ended:", ended.String()) +
+		part("Calls that were running, and of which it is not known what they did:", open.String()) +
+		s.questions(asked)
+}
+
+// questions is how the questions stand that the code asked: answers in full, and
+// of the others whether one can still come. It is empty where none was asked.
+func (s *subCalls) questions(asked *Questions) string {
+	var list strings.Builder
+	for _, c := range s.kept {
+		if c.name != AskTool {
+			continue
+		}
+		fmt.Fprintf(&list, "\n- %s, asked with %s: ", c.id, c.arguments)
+		switch {
+		case c.ended && c.code == "": // its answers, or that it is pending
+			list.WriteString(c.answer)
+		case asked.answerable(c.id):
+			list.WriteString("no answer yet. This is neither a skip nor a permission. It stays answerable: an answer that comes later names this callId.")
+		case c.ended:
+			fmt.Fprintf(&list, "not answered (%s)", c.code)
+		default:
+			list.WriteString("no answer. " + goneWithCall)
 		}
 	}
-	return b.String()
+	return part("Questions that the code asked, with their results:", list.String())
+}
+
+func part(head, list string) string {
+	if list == "" {
+		return ""
+	}
+	return "\n" + head + list
 }

@@ -21,7 +21,8 @@ func (s *story) subEnds(id, name, content, code string) *story {
 
 func repairText(t *testing.T, s *story) string {
 	t.Helper()
-	closers, err := s.state().Turns.Closers("s1")
+	st := s.state()
+	closers, err := st.Turns.Closers("s1", &st.Questions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +54,8 @@ Calls that were running, and of which it is not known what they did:
 - s6: write {"file_path":"a"}
 Questions that the code asked, with their results:
 - s3, asked with {"questions":1}: ` + answer + `
-- s4: not answered (NO_PROVIDER)
-- s5, asked with {"questions":3}: no answer yet. This is neither a skip nor a permission; an answer that comes later names this callId.`
+- s4, asked with {"questions":2}: not answered (NO_PROVIDER)
+- s5, asked with {"questions":3}: no answer. ` + goneWithCall
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

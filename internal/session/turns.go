@@ -123,8 +123,19 @@ const (
 		"Repeat it only if it is read-only or idempotent; otherwise check first what it did, or ask."
 	outcomeUnknownAsk = CodeOutcomeUnknown + ": the program ended while this question waited. It is neither answered nor skipped and stays answerable; " +
 		"an answer arrives later as a user message that names this callId. Go on with what does not depend on it."
-	notStarted = CodeNotStarted + ": the program ended before this call was started, so nothing was done. Issue it again if it is still needed."
+	outcomeUnknownGone = CodeOutcomeUnknown + ": the program ended before this question had an answer. " + goneWithCall
+	goneWithCall       = "It is neither answered nor skipped, nothing is permitted by it, and it has gone with its call: no answer to it can come. Ask again if you still need one."
+	notStarted         = CodeNotStarted + ": the program ended before this call was started, so nothing was done. Issue it again if it is still needed."
 )
+
+// codeQuestions is how the questions stand that the code of an open call asked.
+func (t *Turns) codeQuestions(callID string, asked *Questions) string {
+	i := t.index(callID)
+	if i < 0 {
+		return ""
+	}
+	return t.calls[i].subs.questions(asked)
+}
 
 // AskTool is the name of the tool that asks the user.
 const AskTool = "ask_user_question"
@@ -133,8 +144,10 @@ const AskTool = "ask_user_question"
 // result for each unanswered call in the model's order, the end of a
 // compaction, step/end, turn/end.
 // They are a function of the log alone, ids and times included, so that a
-// repair which is itself cut off and begun again leads to the same bytes.
-func (t *Turns) Closers(sessionID string) ([]Event, error) {
+// repair which is itself cut off and begun again leads to the same bytes. asked
+// is the fold of the same events: a model is told that a question can still be
+// answered only where that is so.
+func (t *Turns) Closers(sessionID string, asked *Questions) ([]Event, error) {
 	if !t.turnOpen {
 		return nil, nil
 	}
@@ -148,10 +161,13 @@ func (t *Turns) Closers(sessionID string) ([]Event, error) {
 		text, code := notStarted, CodeNotStarted
 		if c.Started {
 			text, code = outcomeUnknown, CodeOutcomeUnknown
-			if c.Name == AskTool {
+			switch {
+			case c.Name == AskTool && asked.answerable(c.ID):
 				text = outcomeUnknownAsk
+			case c.Name == AskTool:
+				text = outcomeUnknownGone
 			}
-			text += c.subs.text()
+			text += c.subs.text(asked)
 		}
 		err := add(TypeToolResult, ToolResult{
 			Turn: t.Turn, Step: t.Step,

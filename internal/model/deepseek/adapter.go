@@ -3,12 +3,9 @@ package deepseek
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"deepseek/internal/model"
@@ -109,17 +106,9 @@ func sameServer(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// ParseBase checks a base URL.
-func ParseBase(base string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimSpace(base))
-	if err != nil {
-		return nil, errors.New("the base URL cannot be read as a URL")
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("the base URL must begin with http:// or https:// and name a host, such as %s", DefaultBaseURL)
-	}
-	return u, nil
-}
+// ParseBase checks a base URL. The error says what is wrong with it, as
+// model.ParseBase does.
+func ParseBase(base string) (*url.URL, error) { return model.ParseBase(base) }
 
 // Provider names the wire.
 func (a *Adapter) Provider() string { return Provider }
@@ -151,10 +140,14 @@ func (a *Adapter) Generate(ctx context.Context, req model.Request, sink func(mod
 	defer func() { _ = res.Body.Close() }() // nothing is left to lose, the answer has been judged
 	w.headers()
 
-	body := newLineReader(res.Body, w)
 	if res.StatusCode != http.StatusOK {
-		return model.Response{}, a.refused(ctx, attempt, res, body)
+		return model.Response{}, a.refused(ctx, cancel, res)
 	}
+	unpacked, err := unpack(res)
+	if err != nil {
+		return model.Response{}, err
+	}
+	body := newLineReader(unpacked, w)
 	s := stream{adapter: a, sink: sink, watch: w, body: body}
 	out, err := s.read(ctx, attempt)
 	if err == nil {
@@ -166,7 +159,7 @@ func (a *Adapter) Generate(ctx context.Context, req model.Request, sink func(mod
 func (a *Adapter) request(ctx context.Context, req model.Request) (*http.Request, error) {
 	base, err := ParseBase(a.cfg.BaseURL)
 	if err != nil {
-		return nil, &model.Error{Code: model.CodeInvalidRequest, Message: err.Error()}
+		return nil, &model.Error{Code: model.CodeInvalidRequest, Message: "the base URL " + err.Error()}
 	}
 	for _, c := range []byte(a.cfg.Key) {
 		if c <= ' ' || c > '~' {
@@ -183,6 +176,7 @@ func (a *Adapter) request(ctx context.Context, req model.Request) (*http.Request
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Accept-Encoding", "identity") // without it a server may choose
 	r.Header.Set("User-Agent", a.cfg.UserAgent)
 	if a.cfg.Key != "" {
 		r.Header.Set("Authorization", "Bearer "+a.cfg.Key)

@@ -2,9 +2,11 @@ package deepseek_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -63,6 +65,12 @@ func TestHTTPErrors(t *testing.T) {
 		{name: "not found", status: 404, body: `404 page not found`, code: model.CodeInvalidRequest, says: "404 page not found"},
 		{name: "server", status: 500, body: `<html><head><title>Oops</title></head></html>`, code: model.CodeServer, says: "a web page instead of an answer: Oops"},
 		{name: "gateway", status: 502, body: strings.Repeat("é", 2000), code: model.CodeServer, says: strings.Repeat("é", 500) + "…"},
+		{name: "packed, unasked", status: 500, body: packed(`{"error":{"message":"out of order"}}`), header: map[string]string{"Content-Encoding": "gzip"}, code: model.CodeServer, says: "out of order"},
+		{name: "packed so that it cannot be read", status: 500, body: "\x1b\x0e\x00\xf8\x8d\x94\x6e\xde\x81\x02\xff\xfe", code: model.CodeServer, says: "12 bytes that are no text"},
+		{name: "half of a pack", status: 500, body: packed(`{"error":{"message":"out of order"}}`)[:10], code: model.CodeServer, says: "10 bytes that are no text"},
+		{name: "an old encoding", status: 500, body: "der Server ist ausgefallen, bitte sp\xe4ter", code: model.CodeServer, says: "der Server ist ausgefallen"},
+		{name: "an error longer than what is read", status: 400, body: `{"error":{"message":"tokens: maximum context length, ` + strings.Repeat("x", 100_000) + `","type":"invalid_request_error"}}`, code: model.CodeContextWindow, says: "tokens: maximum context length, xxx"},
+		{name: "an error with a long tail", status: 429, body: `{"error":{"code":"insufficient_quota","message":"no \"more\"","trace":"` + strings.Repeat("x", 100_000) + `"}}`, code: model.CodeQuota, says: `no "more"`},
 		{name: "no content", status: 204, code: model.CodeMalformed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -79,6 +87,37 @@ func TestHTTPErrors(t *testing.T) {
 				t.Errorf("message %q", e.Message)
 			}
 		})
+	}
+}
+
+// packed is s as gzip packs it.
+func packed(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, s) // to memory: neither fails
+	_ = z.Close()
+	return b.String()
+}
+
+// A stream that was packed unasked is read; the request asks for no packing.
+func TestPackedStreams(t *testing.T) {
+	how := "gzip"
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept-Encoding"); got != "identity" {
+			t.Errorf("Accept-Encoding %q", got)
+		}
+		w.Header().Set("Content-Encoding", how)
+		_, _ = io.WriteString(w, packed(fakellm.Delta(map[string]any{"content": "a"}, "stop")+fakellm.Done))
+	}))
+	defer srv.Close()
+	if res, err := adapter(t, srv.URL).Generate(t.Context(), request(), nil); err != nil || res.Text != "a" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+	how = "br"
+	_, err := adapter(t, srv.URL).Generate(t.Context(), request(), nil)
+	var e *model.Error
+	if !errors.As(err, &e) || e.Code != model.CodeMalformed || !strings.Contains(e.Message, "packed") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -106,10 +145,10 @@ func TestBaseURLs(t *testing.T) {
 	if h.Get("Authorization") != "Bearer "+key || h.Get("Accept") != "text/event-stream" || h.Get("Content-Type") != "application/json" {
 		t.Errorf("headers %v", h)
 	}
-	for _, bad := range []string{"ftp://x", "x", "http://", "http://a b"} {
+	for _, bad := range []string{"ftp://x", "x", "http://", "http://a b", "http://127.0.0.1:99999", "http://user:pass@127.0.0.1:1", srv.URL + "/v1/chat/completions"} {
 		_, err := adapter(t, bad).Generate(t.Context(), request(), nil)
 		var e *model.Error
-		if !errors.As(err, &e) || e.Code != model.CodeInvalidRequest {
+		if !errors.As(err, &e) || e.Code != model.CodeInvalidRequest || strings.Contains(e.Message, "pass@") {
 			t.Errorf("base %q: %v", bad, err)
 		}
 	}
@@ -189,9 +228,9 @@ func TestBrokenConnections(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = adapter(t, "http://user:pass@"+l.Addr().String()).Generate(t.Context(), request(), nil)
+	_, err = adapter(t, "http://"+l.Addr().String()).Generate(t.Context(), request(), nil)
 	var e *model.Error
-	if !errors.As(err, &e) || e.Code != model.CodeTransport || strings.Contains(e.Message, "pass") || !strings.Contains(e.Message, "refused") {
+	if !errors.As(err, &e) || e.Code != model.CodeTransport || !strings.Contains(e.Message, "refused") {
 		t.Errorf("nobody listens: got %v", err)
 	}
 }

@@ -20,6 +20,7 @@ type partial struct {
 	index int // -1 where none was sent
 	id    string
 	name  string
+	again string // a name that came once the arguments were whole: of the call that follows, if one does
 	args  strings.Builder
 	join  joiner
 }
@@ -28,6 +29,15 @@ type partial struct {
 func (a *assembler) add(fragments []fragment) {
 	for i, f := range fragments {
 		p := a.find(f, i)
+		if p != nil && p.whole(f) {
+			if p.repeats(f) {
+				continue
+			}
+			if f.name == "" {
+				f.name = p.again
+			}
+			p = nil
+		}
 		if p == nil {
 			p = &partial{index: f.index}
 			a.calls = append(a.calls, p)
@@ -36,11 +46,28 @@ func (a *assembler) add(fragments []fragment) {
 		if p.id == "" {
 			p.id = f.id
 		}
-		if p.name == "" {
+		switch {
+		case p.name == "":
 			p.name = f.name
+		case f.name != "" && p.args.Len() > 0:
+			p.again = f.name
 		}
 		p.args.WriteString(p.join.add(f.arguments))
 	}
+}
+
+// whole tells whether the call has all its arguments and the fragment begins
+// those of another, which some servers do not mark by an index or an id of its
+// own. It must have a name: what goes on behind whole arguments without one is
+// malformed, and the model is to be told.
+func (p *partial) whole(f fragment) bool {
+	return (f.name != "" || p.again != "") && strings.HasPrefix(strings.TrimLeft(f.arguments, blanks), "{") && complete(p.args.String())
+}
+
+// repeats tells whether the fragment says once more what the call is: a call is
+// made once for each id.
+func (p *partial) repeats(f fragment) bool {
+	return f.id != "" && f.id == p.id && f.name == p.name && strings.Trim(f.arguments, blanks) == strings.Trim(p.args.String(), blanks)
 }
 
 // find returns the call that a fragment goes on, or nil if it begins a new one.
@@ -50,14 +77,16 @@ func (a *assembler) find(f fragment, position int) *partial {
 		return a.findWithoutIndex(f, position)
 	}
 	var latest *partial
-	for _, p := range a.calls {
+	for _, p := range slices.Backward(a.calls) { // of several with an id the last is the open one
 		if p.index != f.index {
 			continue
 		}
 		if f.id != "" && p.id == f.id {
 			return p
 		}
-		latest = p
+		if latest == nil {
+			latest = p
+		}
 	}
 	// Two ids under one index are two calls.
 	if latest != nil && f.id != "" && latest.id != "" {
@@ -69,7 +98,7 @@ func (a *assembler) find(f fragment, position int) *partial {
 func (a *assembler) findWithoutIndex(f fragment, position int) *partial {
 	switch {
 	case f.id != "":
-		for _, p := range a.calls {
+		for _, p := range slices.Backward(a.calls) {
 			if p.id == f.id {
 				return p
 			}
@@ -101,5 +130,9 @@ func (a *assembler) finish() []session.Call {
 
 // complete tells whether arguments are one whole JSON object.
 func complete(args string) bool {
-	return strings.HasPrefix(strings.TrimLeft(args, " \t\r\n"), "{") && json.Valid([]byte(args))
+	args = strings.Trim(args, blanks)
+	return strings.HasPrefix(args, "{") && strings.HasSuffix(args, "}") && json.Valid([]byte(args))
 }
+
+// blanks are the white space of JSON.
+const blanks = " \t\r\n"

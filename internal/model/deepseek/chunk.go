@@ -130,10 +130,31 @@ func (c *chunk) add(choice wireChoice) error {
 		}
 		c.calls = append(c.calls, f)
 	}
-	if choice.FinishReason != nil && *choice.FinishReason != "" {
-		c.finish = *choice.FinishReason
+	if choice.FinishReason != nil {
+		c.finish = stricter(c.finish, *choice.FinishReason)
 	}
 	return nil
+}
+
+// stricter is that of two finish reasons which lets less happen: a server that
+// ends with tool_calls and then says that it ran out of length may have cut the
+// calls. Of two alike the first counts.
+func stricter(a, b string) string {
+	rank := func(reason string) int {
+		switch reason {
+		case "":
+			return 0
+		case "stop", "tool_calls":
+			return 1
+		case "length":
+			return 2
+		}
+		return 3 // an error
+	}
+	if rank(b) > rank(a) {
+		return b
+	}
+	return a
 }
 
 // present tells a value from a missing one and from null.

@@ -89,7 +89,7 @@ func TestClocks(t *testing.T) {
 		name   string
 		handle http.HandlerFunc
 		took   time.Duration
-		says   string // of a TIMEOUT, "" = success
+		says   string // of a TIMEOUT, or of the error that begins with its code; "" = success
 	}{
 		{"no headers", func(_ http.ResponseWriter, r *http.Request) { pause(r, time.Hour) }, 2 * minute, "no response headers within 2m0s"},
 		{"silence", func(w http.ResponseWriter, r *http.Request) { say(w, delta(`{"content":"a"}`)); pause(r, time.Hour) }, 2 * minute, "silent for 2m0s"},
@@ -124,7 +124,20 @@ func TestClocks(t *testing.T) {
 			w.WriteHeader(500)
 			say(w, "")
 			pause(r, time.Hour)
-		}, 2 * minute, "silent"},
+		}, errorBodyTime, "SERVER: the server answered 500 Internal Server Error without a word"},
+		{"an error body that breaks off", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			w.WriteHeader(429)
+			say(w, `{"error":{"message":"slow do`)
+			pause(r, time.Hour)
+		}, errorBodyTime, "RATE_LIMIT: slow do (HTTP 429)"},
+		{"an error body that trickles", func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(503)
+			for r.Context().Err() == nil {
+				say(w, "x")
+				pause(r, 700*time.Millisecond)
+			}
+		}, errorBodyTime, "SERVER: xxxxxxxx (HTTP 503)"},
 		{"a server that keeps the stream open after DONE costs a moment only", func(w http.ResponseWriter, r *http.Request) {
 			say(w, delta(`{"content":"a"}`))
 			ok(w)
@@ -143,6 +156,10 @@ func TestClocks(t *testing.T) {
 				switch {
 				case tt.says == "" && err != nil:
 					t.Errorf("got %v", err)
+				case strings.Contains(tt.says, ": "):
+					if err == nil || !strings.HasPrefix(err.Error(), tt.says) {
+						t.Errorf("got %v, want %s", err, tt.says)
+					}
 				case tt.says != "" && (!errors.As(err, &e) || e.Code != model.CodeTimeout || !strings.Contains(e.Message, tt.says)):
 					t.Errorf("got %+v, %v", res, err)
 				}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -49,6 +50,36 @@ func readServerError(raw []byte) (serverError, bool) {
 		e.status = n
 	}
 	e.kind = strings.TrimSpace(asText(w.Type) + " " + code)
+	return e, true
+}
+
+// Members of an object that was cut off: the value may have no end.
+var (
+	cutMessage = regexp.MustCompile(`"(?:message|detail|error|msg)"\s*:\s*"((?:[^"\\]|\\(?:u[0-9A-Fa-f]{4}|[^u]))*)`)
+	cutKind    = regexp.MustCompile(`"(?:type|code)"\s*:\s*"?([A-Za-z0-9_.-]{1,80})`)
+)
+
+// readCutError finds an error in the beginning of a JSON object that was too
+// long, or too slow, to be read whole.
+func readCutError(raw []byte) (serverError, bool) {
+	raw = bytes.TrimSpace(raw)
+	if !bytes.HasPrefix(raw, []byte("{")) || json.Valid(raw) {
+		return serverError{}, false
+	}
+	m := cutMessage.FindSubmatch(raw)
+	if m == nil {
+		return serverError{}, false
+	}
+	text, ok := unquote(string(m[1]))
+	var j joiner
+	text = strings.TrimSpace(j.add(text))
+	if !ok || text == "" {
+		return serverError{}, false
+	}
+	e := serverError{message: text}
+	for _, k := range cutKind.FindAllSubmatch(raw, 2) {
+		e.kind = strings.TrimSpace(e.kind + " " + string(k[1]))
+	}
 	return e, true
 }
 
@@ -120,7 +151,10 @@ func (e serverError) code(status int) string {
 func (a *Adapter) httpError(res *http.Response, body []byte) *model.Error {
 	e, ok := readServerError(body)
 	if !ok {
-		e.message = string(bytes.TrimSpace(body))
+		e, ok = readCutError(body)
+	}
+	if !ok {
+		e.message = asWords(string(bytes.TrimSpace(body)))
 		if isPage(e.message) {
 			e.message = pageTitle(e.message)
 		}

@@ -2,7 +2,6 @@ package deepseek
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 
 	"deepseek/internal/model"
@@ -54,7 +53,6 @@ type (
 const (
 	emptyResult = "(no output)" // servers refuse an empty tool message
 	effortOff   = "off"
-	unnamedCall = "unnamed"
 )
 
 // encode writes the body of a request. The same request is always the same
@@ -92,7 +90,7 @@ func encodeMessage(m session.Message, reasoning func(string) *string) wireMessag
 	out := wireMessage{Role: string(m.Role), Content: m.Text}
 	switch m.Role {
 	case session.RoleTool:
-		out.ToolCallID = m.CallID
+		out.ToolCallID = sentID(m.CallID)
 		if out.Content == "" {
 			out.Content = emptyResult
 		}
@@ -100,7 +98,7 @@ func encodeMessage(m session.Message, reasoning func(string) *string) wireMessag
 		out.Reasoning = reasoning(m.Reasoning)
 		for _, c := range m.Calls {
 			out.ToolCalls = append(out.ToolCalls, sentCall{
-				ID: c.ID, Type: "function", Function: sentFunction{Name: sentName(c.Name), Arguments: sentArguments(c.Arguments)},
+				ID: sentID(c.ID), Type: "function", Function: sentFunction{Name: sentName(c.Name), Arguments: sentArguments(c.Arguments)},
 			})
 		}
 	}
@@ -144,14 +142,4 @@ func sentArguments(raw string) string {
 		return "{}"
 	}
 	return string(wrapped)
-}
-
-var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
-
-// sentName is the name of a past call in the letters that servers accept.
-func sentName(name string) string {
-	if name == "" {
-		return unnamedCall
-	}
-	return notInNames.ReplaceAllString(name, "_")
 }

@@ -3,6 +3,7 @@ package deepseek
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -144,5 +145,44 @@ func TestAdapt(t *testing.T) {
 		if ok != (tt.want != "") || ok && got != tt.want {
 			t.Errorf("%s: got %q, %v; want %q", tt.name, got, ok, tt.want)
 		}
+	}
+}
+
+// A name or an id that a server refuses would be refused in every request from then on.
+func TestNamesAndIDsOfPastCallsFitTheStrictestServer(t *testing.T) {
+	good := regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	long := strings.Repeat("n", 64)
+	seen := map[string]string{}
+	for _, name := range []string{
+		"", "read", "bad name!", long, long + "n", long + "m", "mcp__server__" + long, strings.Repeat("n", 60_000), strings.Repeat("中", 100), strings.Repeat("é", 64),
+	} {
+		got := sentName(name)
+		if !good.MatchString(got) || got != sentName(name) {
+			t.Errorf("%.80q is sent as %q", name, got)
+		}
+		if len(name) > 64 {
+			if other, twice := seen[got]; twice {
+				t.Errorf("%.80q and %.80q are sent as %q", name, other, got)
+			}
+			seen[got] = name
+		}
+	}
+	if got := sentName(long); got != long {
+		t.Errorf("a name of 64 bytes is sent as %q", got)
+	}
+	ids := map[string]bool{}
+	for _, id := range []string{"c1", strings.Repeat("i", 64), strings.Repeat("i", 65), strings.Repeat("i", 66), strings.Repeat("i", 128)} {
+		got := sentID(id)
+		if len(got) > 64 || ids[got] || len(id) <= 64 && got != id {
+			t.Errorf("%q is sent as %q", id, got)
+		}
+		ids[got] = true
+	}
+	id := strings.Repeat("i", 100) // of a session that was written before ids were limited
+	body := encoded(t, model.Request{Messages: []session.Message{
+		{Role: session.RoleAssistant, Calls: []session.Call{call(id, "read", "{}")}}, {Role: session.RoleTool, CallID: id, Text: "x"},
+	}})
+	if strings.Contains(body, id) || strings.Count(body, sentID(id)) != 2 {
+		t.Errorf("call and result do not share their id: %s", body)
 	}
 }

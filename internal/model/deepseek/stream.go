@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -93,9 +92,9 @@ func (s *stream) event(event sse.Event, cut bool) (done bool, err error) {
 			return false, s.closed()
 		case event.Type == eventError, err != nil && data[0] != '{':
 			// Plain words where a chunk should be.
-			return false, s.adapter.streamError(serverError{message: data})
+			return false, s.adapter.streamError(serverError{message: asWords(data)})
 		case err != nil:
-			return false, &model.Error{Code: model.CodeMalformed, Message: s.adapter.clean(fmt.Sprintf("a piece of the answer cannot be read: %v: %s", err, data))}
+			return false, &model.Error{Code: model.CodeMalformed, Message: s.adapter.clean(fmt.Sprintf("a piece of the answer cannot be read: %v: %s", session.PlainJSON(err), data))}
 		}
 		s.take(c)
 	}
@@ -135,9 +134,7 @@ func (s *stream) take(c chunk) {
 	s.say(&s.reasoning, session.BlockReasoning, c.reasoning)
 	s.say(&s.text, session.BlockText, c.content)
 	s.calls.add(c.calls)
-	if s.finish == "" {
-		s.finish = c.finish
-	}
+	s.finish = stricter(s.finish, c.finish)
 }
 
 func (s *stream) say(ch *channel, kind, fragment string) {
@@ -217,7 +214,7 @@ func (s *stream) broken(ctx, attempt context.Context, err error) (model.Response
 // closed words a body that came to a clean end without [DONE].
 func (s *stream) closed() error {
 	a := s.adapter
-	words := s.body.words(s.events == 0)
+	words := asWords(s.body.words(s.events == 0))
 	if words == "" {
 		return &model.Error{Code: model.CodeStreamClosed, Message: "the server closed the stream before the end of the answer"}
 	}
@@ -259,22 +256,4 @@ func innermost(err error) error {
 		return u.Err
 	}
 	return err
-}
-
-// maxErrorBody bounds what is read of a refused request's body.
-const maxErrorBody = 64 << 10
-
-// refused reads the body of a response that is no stream.
-func (a *Adapter) refused(ctx, attempt context.Context, res *http.Response, body io.Reader) error {
-	text, err := io.ReadAll(io.LimitReader(body, maxErrorBody))
-	if cause := ctx.Err(); cause != nil {
-		return cause
-	}
-	if err != nil && len(text) == 0 && attempt.Err() != nil {
-		return a.failure(ctx, attempt, err, "no answer from the server")
-	}
-	if len(text) == maxErrorBody {
-		text = text[:len(text)-min(len(a.cfg.Key), len(text))] // a cut key is still a key
-	}
-	return a.httpError(res, text)
 }

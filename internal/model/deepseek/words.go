@@ -1,10 +1,12 @@
 package deepseek
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // isPage tells whether text is HTML.
@@ -50,6 +52,23 @@ func retryAfter(v string, now time.Time) time.Duration {
 }
 
 const maxRetryAfter = 365 * 24 * time.Hour // anything longer says the same
+
+// asWords is text, or what there is to say about bytes that are none. A tenth of
+// them may be odd: old servers write letters in other encodings.
+func asWords(text string) string {
+	odd := 0
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && n == 1 || r < ' ' && !strings.ContainsRune("\t\n\r\x1b", r) {
+			odd++
+		}
+		i += n
+	}
+	if odd*10 <= len(text) {
+		return text
+	}
+	return fmt.Sprintf("%d bytes that are no text", len(text))
+}
 
 // maxMessage bounds a server's message, in runes.
 const maxMessage = 500

@@ -117,17 +117,30 @@ func TestFailuresAreToldWithTheirPlaces(t *testing.T) {
 		{`return 1n`, "the returned value cannot be written as JSON: TypeError: Do not know how to serialize a BigInt"},
 		{`await new Promise(() => {})`, "the code waits for a promise that nothing will settle: no sub-call is under way, and there are no timers"},
 		{`const a = {}; a.a = a; await tools.echo(a)`, "TypeError: circular reference\n    at <anonymous> (line 1, column 40)"},
-		{`(async () => { throw new Error("lost") })(); return 1`, "the code ended, but failures were lost since nothing awaited their promises:\nError: lost\nOutput so far:\nreturn: 1"},
+		{`(async () => { throw new Error("lost") })(); return 1`, "the code ended, but failures were lost since nothing awaited their promises:\nError: lost\n    at <anonymous> (line 1, column 31)\n    at <anonymous> (line 1, column 42)\nOutput so far:\nreturn: 1"},
 		{
 			`tools.fail(); Promise.reject({toString() { throw 1 }})`,
-			"the code ended, but failures were lost since nothing awaited their promises:\na value that cannot be shown\nToolError: FS_NOT_FOUND: there is no file x\nSub-calls made: 1. What they did stands.",
+			"the code ended, but failures were lost since nothing awaited their promises:\na value that cannot be shown\nToolError: FS_NOT_FOUND: there is no file x\n    at <anonymous> (line 1, column 11)\nSub-calls made: 1. What they did stands.",
 		},
 		// What has thrown begins nothing more.
 		{
 			`(async () => { await tools.echo(); try { await tools.echo() } catch (e) { console.log(e.message) } })(); throw 1`,
 			"uncaught value: 1\nSub-calls made: 1. What they did stands.\nOutput so far:\nthe code has thrown, so it calls no more tools\n",
 		},
-		{`await import("os")`, "ReferenceError: could not load module 'os'"},
+		{
+			"Promise.reject(new Error('a'))\n\nPromise.reject(new Error('b')); const e = new Error('c'); e.stack = {}; Promise.reject(e); return 1",
+			"the code ended, but failures were lost since nothing awaited their promises:\nError: a\n    at <anonymous> (line 1, column 25)\n" +
+				"Error: b\n    at <anonymous> (line 3, column 25)\nError: c\nOutput so far:\nreturn: 1",
+		},
+		// The engine does not know where an import was.
+		{`await import("os")`, "ReferenceError: could not load module 'os'; the code has no modules\n    at import (line 1, column 7)"},
+		{"const n = 'fs'\n await import(n)", "ReferenceError: could not load module 'fs'; the code has no modules\n    at import (line 2, column 8)"},
+		{
+			"try { await import('a') } catch {}\nimport('b'); return 1",
+			"the code ended, but failures were lost since nothing awaited their promises:\n" +
+				"ReferenceError: could not load module 'b'; the code has no modules\n    at import (line 2, column 1)\nOutput so far:\nreturn: 1",
+		},
+		{"const f = n => import(n); try { await f('x') } catch {}\nawait import('y' + 1)", "ReferenceError: could not load module 'y1'; the code has no modules"},
 		{`Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)`, "TypeError: cannot block in this thread\n    at <anonymous> (line 1, column 13)"},
 	} {
 		if got := newHost(t).run(c.code); got.Code != CodeError || got.Content != CodeError+": "+c.want {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"modernc.org/quickjs"
 )
@@ -88,14 +89,14 @@ func (r *runner) translate(err error) error {
 	case errors.As(err, &f) || errors.Is(err, errStopped):
 		return err
 	case errors.As(err, &e):
-		return thrown(e.Error() + "\n" + e.Stack)
+		return r.thrown(e.Error() + "\n" + e.Stack)
 	}
 	return faultf(CodeError, "%v", err)
 }
 
 // thrown is the fault of an error that the code threw: its text, then its stack.
-func thrown(text string) *fault {
-	text = strings.TrimRight(places(text), "\n ")
+func (r *runner) thrown(text string) *fault {
+	text = strings.TrimRight(places(r.placed(text)), "\n ")
 	if first, _, _ := strings.Cut(text, "\n"); first == "InternalError: out of memory" {
 		return faultf(CodeMemory, "the code needs more memory than it may have; keep less at a time")
 	}
@@ -103,13 +104,49 @@ func thrown(text string) *fault {
 }
 
 // forgotten is the fault of promises that were rejected and that nobody awaited.
-func forgotten(texts []string) *fault {
+func (r *runner) forgotten(texts []string) *fault {
 	const most = 10
-	text := strings.Join(texts[:min(len(texts), most)], "\n")
+	shown := make([]string, min(len(texts), most))
+	for i := range shown {
+		shown[i] = strings.TrimRight(places(r.placed(texts[i])), "\n")
+	}
+	text := strings.Join(shown, "\n")
 	if more := len(texts) - most; more > 0 {
 		text += fmt.Sprintf("\nand %d more", more)
 	}
 	return faultf(CodeError, "the code ended, but failures were lost since nothing awaited their promises:\n%s", text)
+}
+
+// frame begins a line of a stack.
+const frame = "    at "
+
+// noModule is what the engine says of an import; there is nothing to import.
+var noModule = regexp.MustCompile(`^ReferenceError: could not load module '(.*)'\n?$`)
+
+// imports finds where the code imports.
+var imports = regexp.MustCompile(`\bimport\s*\([^)]*\)?`)
+
+// placed is the text of an error with its place where the engine knows none: it
+// loads modules when no code of the caller runs any more.
+func (r *runner) placed(text string) string {
+	m := noModule.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	text = strings.TrimSuffix(text, "\n") + "; the code has no modules"
+	var at []int // the first import that names it, or the only one
+	all := imports.FindAllStringIndex(r.code, -1)
+	for _, x := range all {
+		if at == nil && (len(all) == 1 || strings.Contains(r.code[x[0]:x[1]], m[1])) {
+			at = x
+		}
+	}
+	if at == nil {
+		return text
+	}
+	line := strings.Count(r.code[:at[0]], "\n") + 1
+	column := utf8.RuneCountInString(r.code[strings.LastIndexByte(r.code[:at[0]], '\n')+1:at[0]]) + 1
+	return fmt.Sprintf("%s\n%simport (line %d, column %d)", text, frame, line, column)
 }
 
 var place = regexp.MustCompile(`<eval>:(\d+)(?::(\d+))?`)
@@ -120,8 +157,8 @@ func places(text string) string {
 	var b strings.Builder
 	frames := 0
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "    at ") {
-			if strings.HasPrefix(line, "    at $host") || strings.Contains(line, "(native)") {
+		if strings.HasPrefix(line, frame) {
+			if strings.HasPrefix(line, frame+"$host") || strings.Contains(line, "(native)") {
 				continue
 			}
 			if frames++; frames > maxFrames {

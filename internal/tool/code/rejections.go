@@ -84,6 +84,9 @@ func rejected(tls *libc.TLS, ctx uintptr, promise, reason libquickjs.TJSValue, h
 		text := ""
 		if r.made <= maxRejections {
 			text = textOf(tls, ctx, reason)
+			if stack := stackOf(tls, ctx, reason); stack != "" {
+				text += "\n" + stack
+			}
 		}
 		r.texts[promise] = append(r.texts[promise], rejection{r.made, text})
 	}
@@ -105,6 +108,28 @@ func textOf(tls *libc.TLS, ctx uintptr, v libquickjs.TJSValue) string {
 	defer libquickjs.XJS_FreeCString(tls, ctx, p)
 	s := libc.GoString(p)
 	return strings.ToValidUTF8(s[:min(len(s), maxRejectionBytes)], "")
+}
+
+// stackOf is where an error was made; empty where that is not known.
+func stackOf(tls *libc.TLS, ctx uintptr, v libquickjs.TJSValue) string {
+	if libquickjs.XJS_IsError(tls, ctx, v) == 0 {
+		return ""
+	}
+	name, err := libc.CString("stack")
+	if err != nil {
+		return ""
+	}
+	defer libc.Xfree(tls, name)
+	stack := libquickjs.XJS_GetPropertyStr(tls, ctx, v, name)
+	defer libquickjs.XFreeValue(tls, ctx, stack)
+	if libquickjs.XJS_HasException(tls, ctx) != 0 {
+		libquickjs.XFreeValue(tls, ctx, libquickjs.XJS_GetException(tls, ctx))
+		return ""
+	}
+	if text := textOf(tls, ctx, stack); strings.Contains(text, frame) {
+		return text
+	}
+	return ""
 }
 
 // list is what is left, in order.

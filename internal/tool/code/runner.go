@@ -160,7 +160,7 @@ func (r *runner) loop() (end ending) {
 				return ending{fault: faultf(CodeError, "the code waits for a promise that nothing will settle: no sub-call is under way, and there are no timers")}
 			}
 			if lost := r.lost.list(); len(lost) > 0 && r.ending.fault == nil {
-				r.ending.fault = forgotten(lost)
+				r.ending.fault = r.forgotten(lost)
 			}
 			return r.ending
 		}
@@ -271,7 +271,7 @@ func (r *runner) hostDone(how, text string) {
 	r.settled = true
 	switch {
 	case how == "threw":
-		r.ending.fault = thrown(text)
+		r.ending.fault = r.thrown(text)
 	case !r.output.reserve(len(text)):
 		r.tooMuchOutput()
 	case how == "returned":

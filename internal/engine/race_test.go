@@ -1,0 +1,6 @@
+//go:build race
+
+package engine
+
+// raceDetector tells that code runs ten and more times slower.
+const raceDetector = true

@@ -1,0 +1,50 @@
+package deepseek
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+)
+
+// What the strictest servers take of a past call. A name or an id that they
+// refuse would come back with every request from then on and end the session for
+// good, so it is never sent. What is sent instead depends on nothing but the name
+// or the id itself: it is the same in every request, and after a resume.
+const (
+	maxName     = 64 // bytes
+	maxID       = 64 // bytes
+	hashed      = 16 // hex digits that keep apart what begins alike
+	unnamedCall = "unnamed"
+)
+
+var (
+	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+	notInIDs   = regexp.MustCompile(`[^A-Za-z0-9_.:-]`)
+)
+
+// sentName is the name of a past call in the letters that servers accept, and
+// of the length.
+func sentName(name string) string {
+	if name == "" {
+		return unnamedCall
+	}
+	if len(name) <= maxName {
+		return notInNames.ReplaceAllString(name, "_")
+	}
+	return shortened(notInNames.ReplaceAllString(name[:maxName], "_"), name, maxName)
+}
+
+// sentID is the id of a past call. Of a call and its result it is the same.
+func sentID(id string) string {
+	if len(id) <= maxID {
+		return id
+	}
+	return shortened(notInIDs.ReplaceAllString(id[:maxID], "_"), id, maxID)
+}
+
+// shortened is the beginning of head, with what tells whole from others; in all
+// at most limit bytes.
+func shortened(head, whole string, limit int) string {
+	sum := sha256.Sum256([]byte(whole))
+	return head[:min(len(head), limit-hashed-1)] + "_" + hex.EncodeToString(sum[:hashed/2])
+}
