@@ -1,7 +1,7 @@
 // Command bench measures what the product costs and prints it beside the least
 // that the machine lets such work cost, measured in the same run: an empty
 // program, curl on the same stream, the same commands in a shell, wc and cp of
-// the same file. It runs offline, on the loopback alone.
+// the same file, ripgrep in the same folder. It runs offline, on the loopback alone.
 //
 //	go run ./bench [-runs 20] [-only stream,log] [-dir DIR] [-binary FILE]
 package main
@@ -25,6 +25,13 @@ import (
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == watchArg {
 		os.Exit(watch(os.Args[2:]))
+	}
+	if len(os.Args) == 4 && os.Args[1] == searchArg {
+		if err := searchOnce(os.Args[2], os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx)
@@ -83,6 +90,7 @@ var all = []work{
 	{"home", (*bench).manySessions},
 	{"late", (*bench).lateAnswer},
 	{"flat", (*bench).flat},
+	{"search", (*bench).searching},
 }
 
 func run(ctx context.Context) (err error) {

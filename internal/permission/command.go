@@ -30,7 +30,10 @@ func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) 
 	}
 	line := parse(r.Command)
 	supported, why := p.supported()
-	git := line.changesGit && len(p.gitDirs) > 0
+	var git []string
+	if line.changesGit {
+		git = p.gitPlaces()
+	}
 	if reason := p.reason(r, supported, why, git); reason != "" && !p.grants.cover(line) {
 		if err := p.askCommand(ctx, r, line, reason); err != nil {
 			return Launch{}, err
@@ -39,20 +42,39 @@ func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) 
 	if !supported {
 		return Launch{}, nil
 	}
-	box := &Sandbox{Writable: []string{p.workspace, r.TempDir}}
+	writable := []string{p.workspace, r.TempDir}
 	for _, dir := range append([]string{"/dev/shm"}, p.caches.dirs()...) {
 		if _, ok := p.overlap(dir); !ok {
-			box.Writable = append(box.Writable, dir)
+			writable = append(writable, dir)
 		}
 	}
-	if git {
-		box.Writable = append(box.Writable, p.gitDirs...)
-	}
-	return Launch{Sandbox: box, note: p.note(git)}, nil
+	p.makeReadyForGit(git)
+	writable = append(writable, git...)
+	return Launch{Sandbox: &Sandbox{Writable: outermost(writable)}, note: p.note(len(git) > 0)}, nil
+}
+
+// outermost leaves out what lies in another of these folders. It is writable all
+// the same, and a command that put a link in its place would choose what else is.
+func outermost(dirs []string) []string {
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool {
+		return slices.ContainsFunc(dirs, func(other string) bool { return other != dir && within(dir, other) })
+	})
 }
 
 // reason says why a command needs a yes, "" where it needs none.
-func (p *Policy) reason(r CommandRequest, supported bool, why string, git bool) string {
+func (p *Policy) reason(r CommandRequest, supported bool, why string, git []string) string {
+	reason := p.firstReason(r, supported, why)
+	if len(git) == 0 || !supported {
+		return reason
+	}
+	opens := "with a yes the command may write to " + strings.Join(git, ", ")
+	if reason == "" {
+		return "The repository of this linked work tree lies outside the workspace; " + opens
+	}
+	return reason + "; " + opens
+}
+
+func (p *Policy) firstReason(r CommandRequest, supported bool, why string) string {
 	switch {
 	case p.Level() == ReadOnly:
 		return "This session is read-only, and a command could change files"
@@ -64,8 +86,8 @@ func (p *Policy) reason(r CommandRequest, supported bool, why string, git bool) 
 			return fmt.Sprintf("%s overlaps with %s (%s), which a command could then change", dir, g.path, g.what)
 		}
 	}
-	if git {
-		return fmt.Sprintf("The git directories of this linked work tree, %s, lie outside the workspace", strings.Join(p.gitDirs, " and "))
+	if path, g, ok := p.otherNames(); ok {
+		return fmt.Sprintf("%s (%s) is a file with more than one name; a command could change it through another one", path, g.what)
 	}
 	return ""
 }
@@ -87,8 +109,11 @@ func (p *Policy) askCommand(ctx context.Context, r CommandRequest, line commandL
 
 func (p *Policy) note(git bool) string {
 	note := fmt.Sprintf("note: commands may change files only in %s, $TMPDIR and caches; write and edit can ask for a file elsewhere.", p.workspace)
-	if len(p.gitDirs) > 0 && !git {
-		note += fmt.Sprintf(" The git directory of this linked work tree, %s, lies outside: committing there needs approval, which is asked when git is called in the command itself.", p.gitDirs[0])
+	switch {
+	case git:
+		note += fmt.Sprintf(" Of the repository %s it may change objects, refs and logs, but not the configuration, hooks and packed refs.", p.git.common)
+	case len(p.gitPlaces()) > 0:
+		note += fmt.Sprintf(" The git directory of this linked work tree, %s, lies outside: committing there needs approval, which is asked when git is called in the command itself.", p.git.own)
 	}
 	return note
 }

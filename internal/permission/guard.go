@@ -15,6 +15,19 @@ type Access struct {
 	Root *os.Root
 	Rel  string // below Root; but for folders that do not exist yet, one name
 	Abs  string // the same place, links resolved
+
+	check func(os.FileInfo) error
+}
+
+// Check is for whoever writes into a file as it is, instead of putting another
+// in its place: fi is of the open file, which may be another one than was there at the
+// decision, and may have a name in a place that tools never write to. The error
+// is a *Denied or names what could not be looked at.
+func (a Access) Check(fi os.FileInfo) error {
+	if a.check == nil {
+		return nil
+	}
+	return a.check(fi)
 }
 
 // AskWrite is what a person is shown when a write needs a yes.
@@ -41,7 +54,7 @@ var errMoved = errors.New("the path changed while it was being opened; look at i
 // the path. Nothing is created, save missing folders where the workspace holds
 // a place that tools never write to: a link put in between could lead there.
 func (p *Policy) ForWrite(ctx context.Context, path string, ask AskWrite) (Access, error) {
-	r, err := p.changeable(path)
+	r, err := p.changeable(ctx, path)
 	if err != nil {
 		return Access{}, err
 	}
@@ -55,7 +68,7 @@ func (p *Policy) ForWrite(ctx context.Context, path string, ask AskWrite) (Acces
 			return Access{}, err
 		}
 		// A person takes time: what was shown must be what is written.
-		again, err := p.changeable(path)
+		again, err := p.changeable(ctx, path)
 		if err != nil {
 			return Access{}, err
 		}
@@ -64,17 +77,33 @@ func (p *Policy) ForWrite(ctx context.Context, path string, ask AskWrite) (Acces
 		}
 		r = again
 	}
-	return p.open(r, inside)
+	a, err := p.open(r, inside)
+	a.check = func(fi os.FileInfo) error { return p.unlinked(ctx, r.abs, fi) }
+	return a, err
+}
+
+// unlinked refuses a file that has a name in a guarded place too.
+func (p *Policy) unlinked(ctx context.Context, abs string, fi os.FileInfo) error {
+	g, found, err := p.linked(ctx, fi)
+	if found {
+		return &Denied{Message: fmt.Sprintf("%s is never written by tools: it is a hard link to a file that belongs to %s.", abs, g.what)}
+	}
+	return err
 }
 
 // changeable resolves path and refuses what no approval opens.
-func (p *Policy) changeable(path string) (resolved, error) {
+func (p *Policy) changeable(ctx context.Context, path string) (resolved, error) {
 	r, err := resolve(path)
 	if err != nil {
 		return r, err
 	}
 	if g, ok := p.guardOf(r.abs); ok {
 		return r, &Denied{Message: fmt.Sprintf("%s is never written by tools: it belongs to %s.", r.abs, g.what)}
+	}
+	if r.info != nil {
+		if err := p.unlinked(ctx, r.abs, r.info); err != nil {
+			return r, err
+		}
 	}
 	if p.Level() == ReadOnly {
 		return r, &Denied{Message: fmt.Sprintf("%s was not changed: this session is read-only. Tell the user what you would change.", r.abs)}
@@ -120,26 +149,17 @@ func (p *Policy) open(r resolved, inside bool) (Access, error) {
 // afterwards whether the path still leads to what was opened.
 func (p *Policy) openDir(dir string, inside bool) (*os.Root, error) {
 	if !inside {
-		root, err := os.OpenRoot(dir)
+		root, err := openStill(dir)
 		if err != nil {
 			return nil, err
 		}
-		opened, err := root.Stat(".")
-		if err == nil {
-			var again resolved
-			if again, err = resolve(dir); err == nil && (again.abs != dir || again.info == nil || !os.SameFile(opened, again.info)) {
-				err = &os.PathError{Op: "open", Path: dir, Err: errMoved}
-			}
-		}
-		if err == nil {
-			err = p.unguarded(root)
-		}
-		if err != nil {
+		if err := p.unguarded(root); err != nil {
 			return nil, errors.Join(err, root.Close())
 		}
 		return root, nil
 	}
-	root, err := os.OpenRoot(p.workspace)
+	// The workspace may lie in a folder that commands write to.
+	root, err := openStill(p.workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +171,26 @@ func (p *Policy) openDir(dir string, inside bool) (*os.Root, error) {
 		if root, err = p.step(root, name); err != nil {
 			return nil, err
 		}
+	}
+	return root, nil
+}
+
+// openStill opens a folder and looks whether its path, which has no links, leads
+// to what was opened.
+func openStill(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil {
+		var again resolved
+		if again, err = resolve(dir); err == nil && (again.abs != dir || again.info == nil || !os.SameFile(opened, again.info)) {
+			err = &os.PathError{Op: "open", Path: dir, Err: errMoved}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestForWrite(t *testing.T) {
@@ -269,6 +271,21 @@ func BenchmarkForRead(b *testing.B) {
 	for b.Loop() {
 		if err := p.ForRead(dir); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A path of very many parts is refused at once, not looked up part by part.
+func TestResolveRefusesPathsThatNoSystemTakes(t *testing.T) {
+	b := newBox(t)
+	for _, path := range []string{b.ws + strings.Repeat("/x", 60_000), b.ws + strings.Repeat("/.", 60_000), "/" + strings.Repeat("x", unix.PathMax)} {
+		begun := time.Now()
+		_, err := b.policy(nil).ForWrite(t.Context(), path, AskWrite{})
+		if !errors.Is(err, syscall.ENAMETOOLONG) || len(err.Error()) > 300 {
+			t.Errorf("%.200v", err)
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("it took %v", took)
 		}
 	}
 }

@@ -1,8 +1,14 @@
 package permission
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -95,6 +101,98 @@ func (p *Policy) guardOf(abs string) (guard, bool) {
 			return guard{}, false
 		}
 	}
+}
+
+// linked finds what forbids writing to a file with several names: one of them may
+// lie in a guarded place. Such files are rare, and only for them every guarded
+// place is looked through. One that cannot be forbids it.
+func (p *Policy) linked(ctx context.Context, fi os.FileInfo) (guard, bool, error) {
+	want, several := severalNames(fi)
+	if !several {
+		return guard{}, false, nil
+	}
+	for _, g := range p.guards {
+		found := false
+		err := g.each(ctx, func(_ string, fi os.FileInfo) bool {
+			id, _ := severalNames(fi)
+			found = id == want
+			return !found
+		})
+		if found {
+			return g, true, nil
+		}
+		if err != nil {
+			return g, false, fmt.Errorf("a file with several names is not written while %s (%s) cannot be searched for it: %w", g.path, g.what, err)
+		}
+	}
+	return guard{}, false, nil
+}
+
+// otherNames finds a file that a command could change under another name: the
+// sandbox goes by names. It looks at the user's configuration, the key, the files of
+// the running session and those directly in deepseek's own folder.
+func (p *Policy) otherNames() (path string, of guard, found bool) {
+	for _, g := range p.guards {
+		look := func(name string, fi os.FileInfo) bool {
+			_, found = severalNames(fi)
+			path, of = name, g
+			return !found
+		}
+		// What cannot be looked at is judged by the names that can be.
+		entries, err := os.ReadDir(g.path)
+		if g.secret || g.beside != "" || err != nil {
+			_ = g.each(context.Background(), look)
+		} else {
+			for _, e := range entries {
+				if fi, err := e.Info(); err == nil && !look(filepath.Join(g.path, e.Name()), fi) {
+					break
+				}
+			}
+		}
+		if found {
+			return path, of, true
+		}
+	}
+	return "", guard{}, false
+}
+
+// severalNames is the identity of a file and whether it has more than one name.
+func severalNames(fi os.FileInfo) (identity, bool) {
+	st, ok := fi.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{}, false
+	}
+	id := identity{uint64(st.Dev), uint64(st.Ino)} //nolint:unconvert // the types differ between systems
+	return id, fi.Mode().IsRegular() && st.Nlink > 1
+}
+
+// each looks at every file of the guarded place, links not followed, until look
+// says that it has seen enough. What is missing is no error.
+func (g guard) each(ctx context.Context, look func(path string, fi os.FileInfo) bool) error {
+	return filepath.WalkDir(g.path, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if g.beside != "" && err == nil && path != g.path && !g.covers(path) {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		var fi os.FileInfo
+		if err == nil && !d.IsDir() {
+			fi, err = d.Info()
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case fi != nil && !look(path, fi):
+			return fs.SkipAll
+		}
+		return nil
+	})
 }
 
 func (p *Policy) guardedIDs() map[identity]guard {

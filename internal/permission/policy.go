@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // Config is what a Policy is made of. Paths are absolute.
@@ -36,8 +35,9 @@ type Policy struct {
 	level     *levelCell
 	approve   string
 	approver  Approver
-	workspace string // links resolved
-	gitDirs   []string
+	workspace string     // links resolved
+	userHome  string     // $HOME
+	git       *linkedGit // nil: the workspace is no linked work tree
 	guards    []guard
 	caches    *caches // besides the workspace
 	grants    *grants
@@ -67,7 +67,8 @@ func New(c Config) (*Policy, error) {
 		approve:   c.Approve,
 		approver:  c.Approver,
 		workspace: ws,
-		gitDirs:   linkedGitDirs(ws),
+		userHome:  home,
+		git:       linkedTo(ws),
 		guards:    makeGuards(c),
 		caches:    newCaches(c.SandboxWritable, home, c.Getenv),
 		grants:    &grants{},
@@ -169,57 +170,4 @@ func sameDir(a, b string) bool {
 	fa, erra := os.Stat(a)
 	fb, errb := os.Stat(b)
 	return erra == nil && errb == nil && os.SameFile(fa, fb)
-}
-
-// linkedGitDirs are the git directories of a linked work tree (git worktree),
-// which lie outside it: its own and the common one. They count only if git's own
-// record there points back at ws, so that a file in ws cannot name any folder.
-func linkedGitDirs(ws string) []string {
-	pointer := filepath.Join(ws, ".git")
-	dir, ok := strings.CutPrefix(readLine(pointer), "gitdir: ")
-	if !ok {
-		return nil
-	}
-	dir = absolute(dir, ws)
-	if back := readLine(filepath.Join(dir, "gitdir")); back == "" || !sameFile(absolute(back, dir), pointer) {
-		return nil
-	}
-	common := readLine(filepath.Join(dir, "commondir"))
-	if common == "" {
-		return nil
-	}
-	var out []string
-	for _, d := range []string{dir, absolute(common, dir)} {
-		if r, err := resolve(d); err == nil && r.missing == 0 && !within(r.abs, ws) {
-			out = append(out, r.abs)
-		}
-	}
-	return out
-}
-
-func sameFile(a, b string) bool {
-	fa, erra := os.Lstat(a)
-	fb, errb := os.Lstat(b)
-	return erra == nil && errb == nil && os.SameFile(fa, fb)
-}
-
-func absolute(path, dir string) string {
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(dir, path)
-}
-
-// readLine is the first line of a small regular file, "" where there is none.
-func readLine(path string) string {
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > 1<<16 {
-		return ""
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	line, _, _ := strings.Cut(string(b), "\n")
-	return strings.TrimRight(line, "\r")
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // resolved is a path without links.
@@ -25,6 +27,10 @@ const maxLinks = 40
 func resolve(path string) (resolved, error) {
 	if !filepath.IsAbs(path) {
 		return resolved{}, &os.PathError{Op: "resolve", Path: path, Err: errors.New("the path is not absolute")}
+	}
+	if len(path) >= unix.PathMax {
+		// Step by step it would lead somewhere, or take very long to lead nowhere.
+		return resolved{}, &os.PathError{Op: "resolve", Path: path[:100] + "…", Err: syscall.ENAMETOOLONG}
 	}
 	r := resolved{abs: "/"}
 	rest := components(path)

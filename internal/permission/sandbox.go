@@ -21,7 +21,8 @@ func Supported() (bool, string) { return kernelSupport() }
 // Start starts a command in the sandbox; a nil one holds it to nothing. The
 // command is to be given pipes, not files, for its output: the name /dev/stderr
 // leads to the file itself, which may lie outside. Where the sandbox cannot be
-// made, the error says so and nothing was started.
+// made, the error says so and nothing was started. SysProcAttr must leave ptrace
+// alone.
 func (s *Sandbox) Start(cmd *exec.Cmd) error {
 	if s == nil {
 		return cmd.Start()

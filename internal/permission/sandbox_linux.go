@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
+	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -28,7 +30,8 @@ const (
 // devices are writable in every sandbox.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 
-func kernelSupport() (bool, string) {
+// kernelSupport is looked up once: nothing about it changes while we run.
+var kernelSupport = sync.OnceValues(func() (bool, string) {
 	version, err := ll.LandlockGetABIVersion()
 	switch {
 	case err != nil:
@@ -36,12 +39,43 @@ func kernelSupport() (bool, string) {
 	case version < minABI:
 		return false, fmt.Sprintf("the kernel's Landlock is version %d, %d is needed (Linux 6.2)", version, minABI)
 	}
+	if err := probe(); err != nil {
+		return false, "a new command cannot be held before its first instruction, which takes ptrace: " + err.Error()
+	}
 	return true, ""
+})
+
+// probe begins this very program the way that commands are begun, and ends it
+// before its first instruction. It stays in this session: others are those of
+// commands, whose orphans are looked for.
+func probe() error {
+	cmd := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"probe"}, Env: []string{}, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // whoever begins it is its tracer
+		defer runtime.UnlockOSThread()
+		err := startHeld(cmd)
+		if err == nil {
+			err = cmd.Process.Kill()
+			_ = cmd.Wait() // says that it was killed
+		}
+		done <- err
+	}()
+	return <-done
 }
 
 // start starts the command on a thread that is restricted first: what a thread
-// is held to goes on to the processes that it begins. The thread ends with its
-// goroutine, so nothing else of this program ever runs on it.
+// is held to goes on to the processes that it begins. Three things make that safe.
+//
+// No other goroutine ever runs on the thread: it is locked to this one and ends
+// with it. Nor does it make threads: the runtime has an unlocked one do that.
+//
+// The command cannot reach this program through the thread. Both are in the
+// same Landlock domain, so the kernel would let the command trace it, and through
+// it read and write the memory and the files that it shares with all other
+// threads. Therefore the command is held before its first instruction, by the
+// thread itself as its tracer, and nobody lets it go: the kernel does when the thread
+// has ended, which is after it has given up memory and files.
 func (s *Sandbox) start(cmd *exec.Cmd) error {
 	started := make(chan error, 1)
 	go func() {
@@ -55,13 +89,42 @@ func (s *Sandbox) start(cmd *exec.Cmd) error {
 		}
 		err := s.restrict()
 		if err == nil {
-			err = cmd.Start()
+			err = startHeld(cmd)
 		} else {
 			err = fmt.Errorf("the command was not run, the sandbox failed: %w", err)
 		}
 		started <- err
 	}()
 	return <-started
+}
+
+// startHeld starts a command that stands still until the calling thread, which
+// its goroutine must be locked to, has ended.
+func startHeld(cmd *exec.Cmd) error {
+	attr := syscall.SysProcAttr{}
+	if cmd.SysProcAttr != nil {
+		attr = *cmd.SysProcAttr
+	}
+	attr.Ptrace = true
+	cmd.SysProcAttr = &attr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	// It stops on a SIGTRAP of its own when the program is loaded. Taking note of
+	// that takes the signal away; else it would be killed by it later.
+	for {
+		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WSTOPPED, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err == nil, errors.Is(err, unix.ECHILD): // the latter: killed already, Wait will tell
+			return nil
+		default:
+			// It stays held as long as it is not taken note of: it is never let go of alive.
+			err = errors.Join(fmt.Errorf("the command was not run, it could not be held: %w", err), cmd.Process.Kill(), cmd.Wait())
+			cmd.Process = nil // as of a start that failed
+			return err
+		}
+	}
 }
 
 // restrict holds the calling thread to the sandbox, for ever.
@@ -79,6 +142,9 @@ func (s *Sandbox) restrict() (err error) {
 		return errors.New("the kernel would restrict nothing")
 	}
 	defer func() { err = errors.Join(err, unix.Close(fd)) }()
+	if err := forgoCapabilities(); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("prctl: %w", err)
 	}

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -55,22 +57,62 @@ func (t *defined[In]) Traits() Traits         { return t.def.Traits }
 
 func (t *defined[In]) Run(ctx context.Context, call Call) Result {
 	var in In
-	if err := json.Unmarshal(call.Arguments, &in); err != nil {
-		var typ *json.UnmarshalTypeError
-		if errors.As(err, &typ) {
-			return Errorf(CodeInvalidArguments, "%s: got %s, want %s", typ.Field, typ.Value, wanted(typ))
+	err := json.Unmarshal(call.Arguments, &in)
+	var typ *json.UnmarshalTypeError
+	if errors.As(err, &typ) {
+		if whole, changed := wholeNumbers(call.Arguments); changed {
+			in = *new(In)
+			err = json.Unmarshal(whole, &in)
 		}
-		return Errorf(CodeInvalidArguments, "%v", err)
+	}
+	switch {
+	case errors.As(err, &typ):
+		return Errorf(CodeInvalidArguments, "%s: %s: got %s, want %s", t.def.Name, Brief(typ.Field), Brief(typ.Value), wanted(typ))
+	case err != nil:
+		return Errorf(CodeInvalidArguments, "%s: %v", t.def.Name, err)
 	}
 	return t.run(ctx, call, in)
 }
 
-// wanted names the type in JSON's words. A schema's "integer" lets 1.0 and 1e3
-// through, and numbers that no machine word holds.
+// wholeNumbers writes the numbers that have a fraction or an exponent and are whole
+// all the same, such as 2.0 and 1e3, without. JSON calls them integers, Go does not.
+func wholeNumbers(raw json.RawMessage) (out json.RawMessage, changed bool) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return raw, false
+	}
+	var walk func(v any) any
+	walk = func(v any) any {
+		switch v := v.(type) {
+		case json.Number:
+			f, err := v.Float64()
+			if err == nil && strings.ContainsAny(string(v), ".eE") && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+				changed = true
+				return json.Number(strconv.FormatInt(int64(f), 10))
+			}
+		case []any:
+			for i := range v {
+				v[i] = walk(v[i])
+			}
+		case map[string]any:
+			for k := range v {
+				v[k] = walk(v[k])
+			}
+		}
+		return v
+	}
+	out, err := json.Marshal(walk(v))
+	return out, changed && err == nil
+}
+
+// wanted names the type in JSON's words. A schema's "integer" lets numbers through
+// that no machine word holds.
 func wanted(e *json.UnmarshalTypeError) string {
 	switch kind := e.Type.Kind().String(); {
 	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
-		return "a whole number written without fraction or exponent"
+		return "a whole number of at most 64 bits"
 	case kind == "slice":
 		return "array"
 	case kind == "struct", kind == "map":

@@ -19,7 +19,7 @@ type findings struct {
 func (f *findings) add(path, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if path != "" {
-		text = path + ": " + text
+		text = Brief(path) + ": " + text
 	}
 	f.list = append(f.list, text)
 }
@@ -81,7 +81,7 @@ func (f *findings) object(n *node, path string, x map[string]any) {
 		if p := n.properties[name]; p != nil {
 			f.walk(p, at, x[name])
 		} else if _, known := n.schema.Properties[name]; !known && closed(n.schema) {
-			f.add(path, "%s is unknown, known are %s", name, strings.Join(sortedKeys(n.schema.Properties), ", "))
+			f.add(path, "%s is unknown, known are %s", Brief(name), strings.Join(sortedKeys(n.schema.Properties), ", "))
 		}
 	}
 }
@@ -128,6 +128,10 @@ func short(v any) string {
 	}
 	return cutRunes(string(raw), 80)
 }
+
+// Brief is the beginning of a name that a model made up, for messages about it:
+// it may be as long as a file.
+func Brief(name string) string { return cutRunes(name, 200) }
 
 func cutRunes(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {

@@ -8,7 +8,8 @@ import (
 	"deepseek/internal/session"
 )
 
-// MaxContent is how many bytes of a result a model is sent.
+// MaxContent is how many bytes of a result a model is sent, unless its tool has
+// another Limit.
 const MaxContent = 50_000
 
 // Fit makes a result fit to be sent: bytes that are no UTF-8 become printable,
@@ -18,22 +19,23 @@ const MaxContent = 50_000
 // kept twice. Spill may be nil: then the rest is gone, and the text says so.
 func Fit(r Result, spill Spill, hint string) Result {
 	r.Content = Printable(r.Content)
-	if len(r.Content) <= MaxContent {
+	limit := max(MaxContent, r.Limit)
+	if len(r.Content) <= limit {
 		return r
 	}
 	whole := r.Content
 	if r.Meta != nil && r.Meta.Spill != "" {
-		r.Content = cutMiddle(whole, MaxContent, "the whole is in the file named in this result")
+		r.Content = cutMiddle(whole, limit, "the whole is in the file named in this result")
 		return r
 	}
 	path, name, err := keep(whole, spill, hint)
 	switch {
 	case err != nil:
-		r.Content = cutMiddle(whole, MaxContent, "the whole could not be kept: "+err.Error())
+		r.Content = cutMiddle(whole, limit, "the whole could not be kept: "+err.Error())
 	case path == "":
-		r.Content = cutMiddle(whole, MaxContent, "the whole was not kept")
+		r.Content = cutMiddle(whole, limit, "the whole was not kept")
 	default:
-		r.Content = cutMiddle(whole, MaxContent, "the whole is in "+path)
+		r.Content = cutMiddle(whole, limit, "the whole is in "+path)
 		meta := session.ToolMeta{}
 		if r.Meta != nil {
 			meta = *r.Meta

@@ -90,3 +90,14 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestFitLeavesTheTextOfAToolThatCutItItself(t *testing.T) {
+	r := Result{Content: strings.Repeat("x", 65_000), Limit: 66_000}
+	if got := Fit(r, nil, ""); got.Content != r.Content {
+		t.Errorf("%d bytes", len(got.Content))
+	}
+	r.Content += r.Content
+	if got := Fit(r, nil, ""); len(got.Content) > 66_000 || len(got.Content) < 65_000 {
+		t.Errorf("%d bytes", len(got.Content))
+	}
+}

@@ -90,7 +90,7 @@ func (r *Registry) Lookup(name string) (Tool, bool) {
 func (r *Registry) Check(name, rawArgs string) (Tool, json.RawMessage, *Result) {
 	e := r.byName[name]
 	if e == nil {
-		res := Errorf(CodeUnknownTool, "there is no tool %q; the tools are %s", name, strings.Join(r.Names(), ", "))
+		res := Errorf(CodeUnknownTool, "there is no tool %q; the tools are %s", Brief(name), strings.Join(r.Names(), ", "))
 		return nil, nil, &res
 	}
 	if strings.TrimSpace(rawArgs) == "" {

@@ -184,11 +184,31 @@ func TestKeywordsThatTheLibraryJudges(t *testing.T) {
 
 func TestRunTellsOfNumbersThatNoWordHolds(t *testing.T) {
 	tl := sampleTool("x")
-	for _, args := range []string{`{"path":"x","limit":1.0}`, `{"path":"x","limit":1e3}`, `{"path":"x","limit":99999999999999999999}`} {
+	for _, args := range []string{`{"path":"x","limit":1.5}`, `{"path":"x","limit":1e300}`, `{"path":"x","limit":99999999999999999999}`} {
 		res := tl.Run(context.Background(), Call{Arguments: []byte(args)})
-		if res.Code != CodeInvalidArguments || !strings.Contains(res.Content, "limit: got number") {
+		if res.Code != CodeInvalidArguments || !strings.Contains(res.Content, "x: limit: got number") {
 			t.Errorf("%s: %+v", args, res)
 		}
+	}
+}
+
+// By JSON Schema 2.0 is an integer, and so it is to every tool.
+func TestRunTakesWholeNumbersHoweverWritten(t *testing.T) {
+	type item struct {
+		N int64 `json:"n"`
+	}
+	type args struct {
+		Limit int     `json:"limit"`
+		Wait  *int64  `json:"wait"`
+		Real  float64 `json:"real"`
+		Text  string  `json:"text"`
+		Items []item  `json:"items"`
+	}
+	var got args
+	tl := Define(Definition{Name: "x", Schema: `{}`}, func(_ context.Context, _ Call, in args) Result { got = in; return Result{} })
+	res := tl.Run(context.Background(), Call{Arguments: []byte(`{"limit":2.0,"wait":1e3,"real":2.5,"text":"<1.0>\u2028","items":[{"n":-3.0},{"n":9007199254740993}]}`)})
+	if res.Code != "" || got.Limit != 2 || *got.Wait != 1000 || got.Real != 2.5 || got.Text != "<1.0>\u2028" || len(got.Items) != 2 || got.Items[0].N != -3 || got.Items[1].N != 9007199254740993 {
+		t.Errorf("%+v %+v", res, got)
 	}
 }
 

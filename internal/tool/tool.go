@@ -61,6 +61,9 @@ type Result struct {
 	Content string // what the model reads; of an error it begins with Code and ": "
 	Code    string // "" = success
 	Meta    *session.ToolMeta
+	// Limit is for a tool that has cut its text itself: how many bytes of it a
+	// model is sent, where that is more than MaxContent.
+	Limit int
 	// Unanswered says that a person was asked and the wait ended without an
 	// answer: later calls of the message that change things are not started.
 	Unanswered bool

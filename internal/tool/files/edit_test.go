@@ -67,6 +67,18 @@ func TestEditBytes(t *testing.T) {
 		{"byte order mark, first line to nothing", b + "a\n", "a\n", "", b, false},
 		{"byte order mark and CRLF", b + "a\r\nb\r\n", "a\nb", "c\nd", b + "c\r\nd\r\n", false},
 		{"a mark in the middle is a letter", "a" + b + "b", "b", "c", "a" + b + "c", false},
+		{"byte order mark, CRLF, no last line end", b + "a\r\nb", "b", "b\nc", b + "a\r\nb\r\nc", false},
+		{"byte order mark, all", b + "a a\r\na", "a", "b", b + "b b\r\nb", true},
+		{"CRLF, all, to nothing", "a\r\nx\r\na\r\n", "a\n", "", "x\r\n", true},
+		{"CRLF, blank lines removed", "a\r\n\r\n\r\nb\r\n", "a\n\n\nb", "a\nb", "a\r\nb\r\n", false},
+		{"CRLF, the whole file", "a\r\nb\r\n", "a\nb\n", "x\ny\nz\n", "x\r\ny\r\nz\r\n", false},
+		{"CRLF, the last line end removed", "a\r\nb\r\n", "b\n", "b", "a\r\nb", false},
+		{"CRLF, indented by tabs", "if x {\r\n\ty()\r\n}\r\n", "\ty()\n", "\ty()\n\tz()\n", "if x {\r\n\ty()\r\n\tz()\r\n}\r\n", false},
+		{"CRLF, new with both ends", "a\r\nb\r\n", "a", "x\r\ny\nz", "x\r\ny\r\nz\r\nb\r\n", false},
+		{"mixed, all, each as its lines are", "a\r\nx\r\na\nx\n", "a\n", "a\nb\n", "a\r\nb\r\nx\r\na\nb\nx\n", true},
+		{"mixed, a removed line", "a\r\nb\nc\r\n", "b\n", "", "a\r\nc\r\n", false},
+		{"form feed and vertical tab are letters", "a\fb\vc\n", "\fb\v", "\f", "a\fc\n", false},
+		{"a long file, one byte", strings.Repeat("x\n", 70_000) + "y\n" + strings.Repeat("x\n", 70_000), "y", "Y", strings.Repeat("x\n", 70_000) + "Y\n" + strings.Repeat("x\n", 70_000), false},
 		{"NEL and LS are no line ends", "a\u0085b\u2028c\r\n", "b", "x\ny", "a\u0085x\r\ny\u2028c\r\n", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

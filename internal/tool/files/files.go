@@ -7,11 +7,14 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"deepseek/internal/permission"
 	"deepseek/internal/session"
@@ -71,9 +74,16 @@ func (e Env) resolve(name string) (place, error) {
 	if strings.IndexByte(name, 0) >= 0 {
 		return place{}, coded{tool.CodeInvalidArguments, "file_path holds a NUL byte"}
 	}
+	if strings.HasPrefix(name, "~") && !e.exists(name) {
+		return place{}, coded{tool.CodeInvalidArguments, fmt.Sprintf("file_path %q: ~ does not stand for a home here; give the whole path, or ./%s for a file of that name", tool.Brief(name), tool.Brief(name))}
+	}
 	p := place{abs: filepath.Clean(name)}
 	if !filepath.IsAbs(name) {
 		p.abs = filepath.Join(e.Cwd, name)
+	}
+	if len(p.abs) >= unix.PathMax {
+		// It could be made, step by step, and then not be named again.
+		return p, coded{tool.CodeInvalidArguments, fmt.Sprintf("file_path has %d bytes as a whole path, the limit is %d", len(p.abs), unix.PathMax-1)}
 	}
 	p.shown = p.abs
 	if rel, err := filepath.Rel(e.Cwd, p.abs); err == nil && filepath.IsLocal(rel) {
@@ -83,6 +93,9 @@ func (e Env) resolve(name string) (place, error) {
 	if err == nil {
 		p.real = real
 		return p, nil
+	}
+	if _, serr := os.Stat(p.abs); errors.Is(serr, syscall.ELOOP) {
+		return p, p.failed(serr) // in the system's words, not those of a library
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return p, p.failed(err)
@@ -95,6 +108,13 @@ func (e Env) resolve(name string) (place, error) {
 		return p, coded{CodeNotFound, p.shown + " is a symbolic link to " + target + ", where nothing is; name the target itself"}
 	}
 	return p, nil
+}
+
+// exists tells whether the first part of a relative path is there.
+func (e Env) exists(name string) bool {
+	first, _, _ := strings.Cut(name, "/")
+	_, err := os.Lstat(filepath.Join(e.Cwd, first))
+	return err == nil
 }
 
 // coded is an error with the code that the model is told.
@@ -111,6 +131,8 @@ func (p place) failed(err error) error {
 	switch {
 	case errors.As(err, &c), errors.As(err, &denied), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
+	case errors.Is(err, errEndless):
+		return coded{CodeNotAFile, p.shown + " is no ordinary file: " + errEndless.Error()}
 	case errors.Is(err, syscall.ENOTDIR):
 		return coded{CodeNotAFile, p.shown + ": a part of the path is a file, not a folder"}
 	case errors.Is(err, fs.ErrPermission):

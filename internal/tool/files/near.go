@@ -31,15 +31,17 @@ func (p place) missing() error {
 	return coded{CodeNotFound, text}
 }
 
+// maxNames is as much of a folder as is looked at for a message.
+const maxNames = 10_000
+
 // someNames lists a folder, as far as it is worth comparing names.
 func someNames(dir string) ([]string, error) {
-	const most = 10_000
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
-	names, err := f.Readdirnames(most)
+	names, err := f.Readdirnames(maxNames)
 	if errors.Is(err, io.EOF) {
 		err = nil // an empty folder
 	}

@@ -3,11 +3,13 @@ package files
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -62,10 +64,11 @@ func listing(dir string) string {
 		return ""
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
-	entries, err := f.ReadDir(most + 1)
+	entries, err := f.ReadDir(maxNames)
 	if err != nil || len(entries) == 0 {
 		return "; it is empty or cannot be listed"
 	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	names := make([]string, 0, most)
 	for _, e := range entries[:min(most, len(entries))] {
 		name := e.Name()
@@ -81,14 +84,21 @@ func listing(dir string) string {
 	return text
 }
 
+// silence is how long a file may have nothing to read and yet no end, before it is
+// taken for one that never has: some files under /proc are regular and like that.
+const silence = time.Second
+
+var errEndless = errors.New("it waits for more to come and has no end; run a command with a timeout_ms on it instead")
+
 // chunks reads f to its end and hands out its parts. The end of ctx also ends a
-// read that blocks, which some files under /proc do.
+// read that blocks. A file that keeps one waiting is errEndless.
 func chunks(ctx context.Context, f *os.File, fn func(part []byte) (more bool)) error {
 	stop := context.AfterFunc(ctx, func() { _ = f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	buf := make([]byte, 64<<10)
 	for {
-		if err := ctx.Err(); err != nil {
+		_ = f.SetReadDeadline(time.Now().Add(silence)) // ordinary files know none and need none
+		if err := ctx.Err(); err != nil {              // after that, so that the end of ctx is not set back
 			return err
 		}
 		n, err := f.Read(buf)
@@ -100,6 +110,8 @@ func chunks(ctx context.Context, f *os.File, fn func(part []byte) (more bool)) e
 			return nil
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return errEndless
 		case err != nil:
 			return err
 		}

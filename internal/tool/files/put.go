@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"deepseek/internal/permission"
@@ -28,15 +29,7 @@ var errStale = errors.New("changed meanwhile")
 // written in place: that alone is not atomic, and is undone when it fails.
 func put(ctx context.Context, acc permission.Access, old *version, content []byte) error {
 	if old == nil {
-		if err := acc.Root.MkdirAll(filepath.Dir(acc.Rel), 0o755); err != nil {
-			return err
-		}
-		if _, err := acc.Root.Lstat(acc.Rel); err == nil {
-			return errStale
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return publish(ctx, acc, nil, content, 0o644)
+		return create(ctx, acc, content)
 	}
 	fi, err := acc.Root.Lstat(acc.Rel)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !fi.Mode().IsRegular() {
@@ -51,11 +44,69 @@ func put(ctx context.Context, acc permission.Access, old *version, content []byt
 	if st, ok := fi.Sys().(*syscall.Stat_t); ok && st.Nlink > 1 {
 		return overwrite(ctx, acc, old, content)
 	}
-	err = publish(ctx, acc, old, content, fi.Mode().Perm())
+	err = publish(ctx, acc, old, content, modeOf(fi))
 	if errors.Is(err, errInPlace) {
 		return overwrite(ctx, acc, old, content)
 	}
 	return err
+}
+
+// modeOf is what chmod sets, the bits for another user or group included.
+func modeOf(fi fs.FileInfo) fs.FileMode {
+	return fi.Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+}
+
+// create makes a file and the folders on the way to it; where it fails, neither is left.
+func create(ctx context.Context, acc permission.Access, content []byte) (err error) {
+	dir := filepath.Dir(acc.Rel)
+	kept, err := existing(acc.Root, dir)
+	if err != nil {
+		return err
+	}
+	top := acc.Root
+	defer func() {
+		for made := dir; err != nil && made != kept; made = filepath.Dir(made) {
+			_ = top.Remove(made) // not there, or used by somebody else already
+		}
+	}()
+	if err := acc.Root.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if dir != "." {
+		// From here on by the folder itself: it may be moved, and what is put
+		// beside the file's place has to be found again.
+		folder, err := acc.Root.OpenRoot(dir)
+		if err != nil {
+			return err
+		}
+		defer folder.Close() //nolint:errcheck // a folder handle
+		acc.Root, acc.Rel = folder, filepath.Base(acc.Rel)
+	}
+	if _, err := acc.Root.Lstat(acc.Rel); err == nil {
+		return errStale
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return publish(ctx, acc, nil, content, 0o644)
+}
+
+// existing is the part of a path below root that exists, "." if nothing does.
+// The guard's handle makes it the usual case that there is none.
+func existing(root *os.Root, dir string) (string, error) {
+	for i := range len(dir) + 1 {
+		if i < len(dir) && dir[i] != filepath.Separator {
+			continue
+		}
+		if _, err := root.Lstat(dir[:i]); errors.Is(err, fs.ErrNotExist) {
+			if i = strings.LastIndexByte(dir[:i], filepath.Separator); i < 0 {
+				return ".", nil
+			}
+			return dir[:i], nil
+		} else if err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
 }
 
 // version is content that was read.
@@ -204,9 +255,25 @@ func overwrite(ctx context.Context, acc permission.Access, old *version, content
 			err = cerr
 		}
 	}()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := acc.Check(fi); err != nil {
+		return err
+	}
 	if err := sameContent(ctx, f, old); err != nil {
 		return err
 	}
+	defer func() {
+		// Writing takes the bits for another user or group away; giving them
+		// back is the owner's right alone.
+		if is, serr := f.Stat(); serr == nil && modeOf(is) != modeOf(fi) {
+			if cerr := f.Chmod(modeOf(fi)); err == nil && !errors.Is(cerr, fs.ErrPermission) {
+				err = cerr
+			}
+		}
+	}()
 	if err := fill(f, content); err != nil {
 		if back := fill(f, old.content); back != nil {
 			return fmt.Errorf("%w; the file is damaged, putting the old content back failed too: %w", err, back)

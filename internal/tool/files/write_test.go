@@ -57,6 +57,8 @@ func TestWriteRefuses(t *testing.T) {
 		{"below a file", "file/x", CodeNotAFile, "a part of the path is a file"},
 		{"outside", "../out.txt", tool.CodeDenied, "outside the workspace"},
 		{"outside, absolute", "/nonexistent-folder/x", tool.CodeDenied, "outside"},
+		{"longer than a path may be", strings.Repeat("d/", 2100) + "f", tool.CodeInvalidArguments, "as a whole path, the limit is"},
+		{"a name longer than it may be, in a new folder", "newdir/" + strings.Repeat("x", 256), CodeIO, "too long"},
 		{"not read", "file", CodeNotObserved, "read it first"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -64,6 +66,11 @@ func TestWriteRefuses(t *testing.T) {
 		})
 	}
 	b.clean()
+	for _, left := range []string{"newdir", "d"} {
+		if _, err := os.Lstat(b.path(left)); err == nil {
+			t.Errorf("a refused write left the folder %s", left)
+		}
+	}
 }
 
 func TestWriteDeniedIsCounted(t *testing.T) {

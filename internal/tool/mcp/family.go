@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,8 +50,8 @@ const maxMessage = 8 << 20 // bytes
 
 // The times that servers have.
 const (
-	startTime  = 10 * time.Second // to come up and list their tools
-	callTime   = 5 * time.Minute  // for one call
+	startTime  = 10 * time.Second // to come up and list their tools, unless the configuration says otherwise
+	callTime   = 5 * time.Minute  // for one call, likewise
 	politeTime = time.Second / 2  // to end by themselves when their input ends
 	cancelTime = time.Second      // to let go of a call that was cancelled
 )
@@ -61,7 +62,7 @@ type Family struct {
 	env     Env
 	servers []*server
 	offered []offered
-	up      time.Duration // startTime and callTime
+	up      time.Duration // startTime and callTime, for servers that have none of their own
 	call    time.Duration
 	max     int // maxMessage
 
@@ -82,14 +83,12 @@ func New(env Env) *Family {
 // server that does not come up in time is noted and has none. The error is that
 // of ctx.
 func (f *Family) Start(ctx context.Context) error {
-	bounded, cancel := context.WithTimeout(ctx, f.up)
-	defer cancel()
 	lists := make([][]offer, len(f.servers))
 	var work sync.WaitGroup
 	for i, s := range f.servers {
 		work.Go(func() {
 			var err error
-			if lists[i], err = s.start(bounded); err != nil && ctx.Err() == nil {
+			if lists[i], err = s.start(ctx); err != nil && ctx.Err() == nil {
 				f.env.Note(fmt.Sprintf("the MCP server %s is left out: %s", s.name, f.words(err)))
 			}
 		})
@@ -112,8 +111,14 @@ func (f *Family) Tools(policy Policy) []tool.Tool {
 	return tools
 }
 
-// words are an error on one bounded line without the key.
-func (f *Family) words(err error) string { return line(f.env.Key.String(err.Error()), 300) }
+// words are an error on one bounded line without the key and without Go's types.
+func (f *Family) words(err error) string {
+	text := err.Error()
+	if strings.Contains(text, "cannot unmarshal") || strings.Contains(text, "Go struct field") {
+		text = "its answer has another form than the protocol says"
+	}
+	return line(f.env.Key.String(text), 300)
+}
 
 // Close ends all connections and the programs behind them. It returns soon after
 // ctx ends.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"sync"
+	"syscall"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -60,7 +62,25 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.fail(fmt.Errorf("it answers %s; give what it wants under headers in mcp_servers", res.Status))
 	}
 	res.Body = &limited{ReadCloser: res.Body, left: w.max, web: w, done: done}
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err := refusal(res, kind); err != nil && r.Method == http.MethodPost {
+		return nil, errors.Join(err, res.Body.Close())
+	}
+	switch kind {
+	case "application/json", "text/event-stream":
+		res.Body = newLenientBody(res.Body, kind == "text/event-stream")
+	}
 	return res, nil
+}
+
+// refusal words the status of a message that was not taken. The library would name
+// it without its number. A message of the protocol that explains it is the better word.
+func refusal(res *http.Response, kind string) error {
+	code := res.StatusCode
+	if code < 400 || code < 500 && code != http.StatusTooManyRequests && kind == "application/json" {
+		return nil
+	}
+	return fmt.Errorf("it answers %s", res.Status)
 }
 
 // limited is an answer with a bound. It is for one reader.
@@ -103,7 +123,10 @@ func (w *web) why(err error) error {
 	}
 	var request *url.Error
 	if errors.As(err, &request) {
-		return request.Err // without the address, which may hold a password
+		err = request.Err // without the address, which may hold a password
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("the connection broke off (%w)", err)
 	}
 	return err
 }

@@ -323,6 +323,41 @@ func TestTimeoutIsAnErrorOfTheCallAlone(t *testing.T) {
 	}
 }
 
+// The times of one server are its own.
+func TestTimesOfTheConfiguration(t *testing.T) {
+	hurried, patient, hanging := local("normal"), local("normal"), local("hangs")
+	hurried.CallTimeout = 100 * time.Millisecond
+	hanging.StartTimeout = 300 * time.Millisecond
+	patient.StartTimeout, patient.CallTimeout = time.Minute, time.Minute
+	r := newRig(t, map[string]config.Server{"hurried": hurried, "patient": patient, "hanging": hanging})
+	r.up, r.call = 20*time.Second, time.Nanosecond
+	begun := time.Now()
+	r.start()
+	if got := r.noted(); got != "the MCP server hanging is left out: it did not come up in 300ms" || time.Since(begun) > 15*time.Second {
+		t.Error(got, time.Since(begun))
+	}
+	if got := r.run(t.Context(), "mcp__hurried__waits", `{}`); got.Code != CodeTimeout || !strings.Contains(got.Content, "did not answer in 100ms") {
+		t.Error(got)
+	}
+	if got := r.run(t.Context(), "mcp__patient__echo", `{"text":"on"}`); got.Content != "you said on" {
+		t.Error(got)
+	}
+}
+
+// A server that came up within its own time is waited for as long when it is started anew.
+func TestStartTimeoutHoldsForARestart(t *testing.T) {
+	conf := local("normal")
+	conf.StartTimeout = time.Minute
+	r := newRig(t, map[string]config.Server{"x": conf}).start()
+	r.up = time.Nanosecond
+	if got := r.run(t.Context(), "mcp__x__dies", `{}`); got.Code != CodeBroken {
+		t.Fatal(got)
+	}
+	if got := r.run(t.Context(), "mcp__x__echo", `{"text":"again"}`); got.Content != "you said again" {
+		t.Fatal(got)
+	}
+}
+
 // A program that does not read holds a write; a cancel ends it all the same.
 func TestCancelOfACallThatTheServerDoesNotRead(t *testing.T) {
 	r := newRig(t, map[string]config.Server{"x": local("deaf")}).start()

@@ -18,6 +18,7 @@ import (
 const (
 	maxTools       = 100     // of all servers together; models take 128 with ours
 	maxListed      = 1000    // that one server is listened to
+	maxNoted       = 10      // tools of one server that are left out, each with a line of its own
 	maxName        = 64      // bytes; the model's limit
 	maxDescription = 2 << 10 // bytes of one description
 	maxSchema      = 32 << 10
@@ -39,25 +40,67 @@ type offered struct {
 	spec   session.ToolSpec
 }
 
-// choose decides which offers become tools, and how. What does not is noted.
+// choose decides which offers become tools, and how. What does not is noted. Where
+// there is no room for all, the servers take turns, so that none takes the place of
+// the others; the order of the tools stays that of the servers and of the names.
 func (f *Family) choose(lists [][]offer) []offered {
-	var all []offer
-	for _, list := range lists {
-		slices.SortStableFunc(list, func(a, b offer) int { return cmp.Compare(a.name, b.name) })
-		all = append(all, slices.CompactFunc(list, func(a, b offer) bool { return a.name == b.name })...)
+	fit := make([][]offered, len(lists))
+	for i, list := range lists {
+		fit[i] = f.sift(list)
 	}
+	chosen, over := make([][]offered, len(lists)), make([][]string, len(lists))
+	count, total := 0, 0
+	for turn, more := 0, true; more; turn++ {
+		more = false
+		for i, list := range fit {
+			if turn >= len(list) {
+				continue
+			}
+			more = true
+			o := list[turn]
+			size := len(o.spec.Description) + len(o.spec.Parameters)
+			if count == maxTools || total+size > maxTotal {
+				over[i] = append(over[i], o.name)
+				continue
+			}
+			count, total = count+1, total+size
+			chosen[i] = append(chosen[i], o)
+		}
+	}
+	for i, names := range over {
+		if len(names) > 0 {
+			f.env.Note(fmt.Sprintf("%d tools of the MCP server %s are left out: at most %d tools with %d KB of descriptions are offered. They are %s",
+				len(names), fit[i][0].server.name, maxTools, maxTotal>>10, line(strings.Join(names, ", "), 300)))
+		}
+	}
+	return slices.Concat(chosen...)
+}
+
+// sift makes tools of what one server lists, by name, and notes what cannot be one.
+func (f *Family) sift(list []offer) []offered {
+	slices.SortStableFunc(list, func(a, b offer) int { return cmp.Compare(a.name, b.name) })
 	taken := map[string]bool{}
 	var tools []offered
-	over, total := map[string]int{}, 0
-	for _, o := range all {
+	left := 0
+	leave := func(o offer, format string, args ...any) {
+		if left++; left > maxNoted {
+			return
+		}
+		f.env.Note(fmt.Sprintf("the tool %s of the MCP server %s is left out: ", cmp.Or(line(o.name, maxName), "without a name"), o.server.name) + fmt.Sprintf(format, args...))
+	}
+	for i, o := range list {
 		schema, err := parameters(o.schema)
-		text := f.describe(o)
 		switch {
-		case err != nil:
-			f.env.Note(fmt.Sprintf("the tool %s of the MCP server %s is left out: %v", line(o.name, maxName), o.server.name, err))
+		case strings.TrimSpace(o.name) == "":
+			leave(o, "it has no name, or is not understood")
 			continue
-		case len(tools) == maxTools, total+len(text)+len(schema) > maxTotal:
-			over[o.server.name]++
+		case i > 0 && list[i-1].name == o.name:
+			if i == 1 || list[i-2].name != o.name {
+				leave(o, "the name is listed more than once, the first one is offered")
+			}
+			continue
+		case err != nil:
+			leave(o, "%v", err)
 			continue
 		}
 		name := callName(o.server.name, o.name)
@@ -65,16 +108,14 @@ func (f *Family) choose(lists [][]offer) []offered {
 			name = hashedName(o.server.name, o.name)
 		}
 		if taken[name] {
-			continue // the same name twice is the same tool
+			leave(o, "its name cannot be told from another one's")
+			continue
 		}
 		taken[name] = true
-		total += len(text) + len(schema)
-		tools = append(tools, offered{server: o.server, name: o.name, spec: session.ToolSpec{Name: name, Description: text, Parameters: schema}})
+		tools = append(tools, offered{server: o.server, name: o.name, spec: session.ToolSpec{Name: name, Description: f.describe(o), Parameters: schema}})
 	}
-	for _, s := range f.servers {
-		if n := over[s.name]; n > 0 {
-			f.env.Note(fmt.Sprintf("%d tools of the MCP server %s are left out: at most %d tools with %d KB of descriptions are offered", n, s.name, maxTools, maxTotal>>10))
-		}
+	if left > maxNoted {
+		f.env.Note(fmt.Sprintf("%d more tools of the MCP server %s are left out", left-maxNoted, list[0].server.name))
 	}
 	return tools
 }

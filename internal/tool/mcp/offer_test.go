@@ -48,7 +48,8 @@ func TestNamesFitTheModelAndDiffer(t *testing.T) {
 		}
 		seen[name] = true
 	}
-	if len(tools) != 9 || notes != "" || !seen["mcp__s__ok"] || !seen["mcp__x__ok"] || !seen["mcp__s__a_b"] {
+	if len(tools) != 8 || !strings.Contains(notes, "the tool a_b of the MCP server s is left out: the name is listed more than once") ||
+		!strings.Contains(notes, "the tool without a name of the MCP server s is left out: it has no name") || strings.Count(notes, "\n") != 2 || !seen["mcp__s__ok"] || !seen["mcp__x__ok"] || !seen["mcp__s__a_b"] {
 		t.Error(len(tools), seen, notes)
 	}
 }
@@ -105,6 +106,56 @@ func TestWhatServersAddToARequestIsBounded(t *testing.T) {
 		many[i].schema = half
 	}
 	if tools, notes = offering(t, map[string][]offer{"s": many[:20]}); len(tools) != 8 || !strings.Contains(notes, "12 tools") {
+		t.Error(len(tools), notes)
+	}
+}
+
+// One server that lists very many tools leaves the others their places.
+func TestServersShareThePlaces(t *testing.T) {
+	list := func(name string, n int, text string) []offer {
+		out := make([]offer, n)
+		for i := range out {
+			out[i] = offer{name: fmt.Sprintf("%s%03d", name, i), description: text}
+		}
+		return out
+	}
+	count := func(tools []tool.Tool) map[string]int {
+		n, last := map[string]int{}, ""
+		for _, tl := range tools {
+			name := tl.Spec().Name
+			if name <= last {
+				t.Errorf("%s after %s", name, last)
+			}
+			n[strings.Split(name, "__")[1]]++
+			last = name
+		}
+		return n
+	}
+	tools, notes := offering(t, map[string][]offer{"many": list("m", 300, ""), "few": list("f", 5, ""), "more": list("o", 60, "")})
+	if n := count(tools); n["few"] != 5 || n["more"] != 47 || n["many"] != 48 {
+		t.Error(n)
+	}
+	if !strings.Contains(notes, "252 tools of the MCP server many are left out") || !strings.Contains(notes, "13 tools of the MCP server more are left out") || !strings.Contains(notes, "They are o047, o048") || strings.Contains(notes, "server few") {
+		t.Error(notes)
+	}
+	schema := map[string]any{"type": "object", "description": strings.Repeat("x", maxSchema-1000)}
+	big := list("b", 50, "")
+	for i := range big {
+		big[i].schema = schema
+	}
+	tools, notes = offering(t, map[string][]offer{"big": big, "small": list("s", 40, "d")})
+	if n := count(tools); n["small"] != 40 || n["big"] < 5 {
+		t.Error(n, notes)
+	}
+}
+
+func TestNotesOfOneServerAreBounded(t *testing.T) {
+	var list []offer
+	for i := range 500 {
+		list = append(list, offer{name: fmt.Sprintf("bad%03d", i), schema: "no object"}, offer{name: "same"})
+	}
+	tools, notes := offering(t, map[string][]offer{"s": list})
+	if len(tools) != 1 || strings.Count(notes, "\n") != maxNoted+1 || !strings.Contains(notes, "491 more tools of the MCP server s are left out\n") {
 		t.Error(len(tools), notes)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -77,7 +78,7 @@ func (s *server) result(res *sdk.CallToolResult) tool.Result {
 	text := false
 	for _, c := range res.Content {
 		part := describeContent(c)
-		if t, ok := c.(*sdk.TextContent); ok && t.Text != "" {
+		if t, ok := c.(*sdk.TextContent); ok && t.Text != "" && t.Meta[placeholder] == nil {
 			text = true
 		}
 		if part != "" {
@@ -120,19 +121,31 @@ func describeContent(c sdk.Content) string {
 			return fmt.Sprintf("[resource %s]\n%s", line(r.URI, 1000), r.Text)
 		}
 	}
-	return fmt.Sprintf("[content of an unknown kind, %T]", c)
+	return "[content that is no tool's]" // a call or a result of a model's
 }
 
 // failure is what the model reads where there was no answer.
 func (s *server) failure(ctx, bounded context.Context, c *conn, err error) tool.Result {
 	var refused *jsonrpc.Error
+	answered := errors.As(err, &refused) && !ours(refused)
+	var dial *net.OpError
 	switch {
 	case ctx.Err() != nil:
 		return tool.Errorf(tool.CodeAborted, "cancelled; the MCP server %s was told, what the call had done by then is not known", s.name)
 	case bounded.Err() != nil:
-		return tool.Errorf(CodeTimeout, "the MCP server %s did not answer in %v; what the call did is not known", s.name, s.family.call)
-	case errors.As(err, &refused):
+		return tool.Errorf(CodeTimeout, "the MCP server %s did not answer in %v; what the call did is not known", s.name, s.patience())
+	case answered:
 		return tool.Errorf(CodeError, "%s", cut(tool.Printable(s.family.env.Key.String(refused.Message)), tool.MaxContent))
 	}
-	return tool.Errorf(CodeBroken, "the MCP server %s broke off: %s. What the call did is not known; the next call starts the server anew.", s.name, s.family.words(c.link.why(err)))
+	why := s.family.words(c.link.why(err))
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return tool.Errorf(CodeUnreachable, "the MCP server %s is not there: %s. The call was not sent.", s.name, why)
+	}
+	return tool.Errorf(CodeBroken, "the MCP server %s broke off: %s. What the call did is not known; the next call begins with the server anew.", s.name, why)
+}
+
+// ours tells whether an error that looks like a server's is the library's own word
+// for a connection that failed.
+func ours(e *jsonrpc.Error) bool {
+	return e.Code == -32005 && e.Message == "rejected by transport" || e.Code == -32003 && e.Message == "client is closing"
 }

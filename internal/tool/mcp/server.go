@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,12 @@ type link interface {
 	// left. grace is for a program to exit by itself. It may be called more than once.
 	sever(grace time.Duration) error
 }
+
+// up is how long the server may take to come up and list its tools.
+func (s *server) up() time.Duration { return cmp.Or(s.conf.StartTimeout, s.family.up) }
+
+// patience is how long one call may take.
+func (s *server) patience() time.Duration { return cmp.Or(s.conf.CallTimeout, s.family.call) }
 
 // errClosed is the error of a call after Close.
 var errClosed = errors.New("the run has ended")
@@ -118,7 +125,7 @@ func (s *server) connect(ctx context.Context) (*conn, error) {
 		if ctx.Err() == nil {
 			err = l.why(err)
 		} else {
-			err = fmt.Errorf("it did not come up in %v", s.family.up)
+			err = fmt.Errorf("it did not come up in %v", s.up())
 		}
 		return nil, errors.Join(err, l.sever(0))
 	}
@@ -132,6 +139,8 @@ func (s *server) connect(ctx context.Context) (*conn, error) {
 
 // start connects and lists the tools.
 func (s *server) start(ctx context.Context) ([]offer, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.up())
+	defer cancel()
 	c, err := s.connected(ctx)
 	if err != nil {
 		return nil, err
@@ -141,7 +150,7 @@ func (s *server) start(ctx context.Context) ([]offer, error) {
 		if ctx.Err() == nil {
 			err = c.link.why(err)
 		} else {
-			err = fmt.Errorf("it did not list its tools in %v", s.family.up)
+			err = fmt.Errorf("it did not list its tools in %v", s.up())
 		}
 		return nil, errors.Join(err, s.close(context.WithoutCancel(ctx)))
 	}
@@ -171,9 +180,9 @@ func (s *server) list(ctx context.Context, c *conn) ([]offer, error) {
 
 // call runs one tool. The server is connected anew, once, if it has died since.
 func (s *server) call(ctx context.Context, name string, args json.RawMessage) tool.Result {
-	bounded, cancel := context.WithTimeout(ctx, s.family.call)
+	bounded, cancel := context.WithTimeout(ctx, s.patience())
 	defer cancel()
-	up, stop := context.WithTimeout(bounded, s.family.up)
+	up, stop := context.WithTimeout(bounded, s.up())
 	c, err := s.connected(up)
 	stop()
 	switch {

@@ -73,7 +73,9 @@ func (s *sieve) next() error {
 			return s.fail(fmt.Errorf("it sent more than %d MB without an answer among it", s.max>>20))
 		}
 		if message {
-			s.rest = s.line
+			if s.rest = s.line; answer {
+				s.rest = understood(s.line)
+			}
 			return nil
 		}
 	}

@@ -59,6 +59,9 @@ func (e Env) begin(path string) (start, error) {
 	if !filepath.IsAbs(path) {
 		s.named = filepath.Join(e.Cwd, path)
 	}
+	if _, err := os.Stat(s.named); err != nil {
+		return s, err // in the system's words, not those of a library
+	}
 	var err error
 	if s.real, err = filepath.EvalSymlinks(s.named); err != nil {
 		return s, err

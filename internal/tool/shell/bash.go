@@ -22,8 +22,8 @@ const (
 	maxTimeout     = 600 * time.Second
 	// maxCommand is what Linux takes as one argument, less its end.
 	maxCommand = 128<<10 - 1
-	// maxShown leaves room in a result for the lines about the output.
-	maxShown = tool.MaxContent - 2000
+	// maxResult leaves room for the lines about the output.
+	maxResult = tailSize + 4<<10
 )
 
 type bashArgs struct {
@@ -126,8 +126,8 @@ func notStarted(err error) tool.Result {
 
 // result is what the model is told of a foreground command.
 func (p *process) result(begun time.Time) tool.Result {
-	text, _ := p.out.since(0, maxShown)
-	r := tool.Result{Meta: p.meta()}
+	text, _ := p.out.since(0)
+	r := tool.Result{Meta: p.meta(), Limit: maxResult}
 	r.Meta.DurationMS = time.Since(begun).Milliseconds()
 	end := p.ending()
 	if p.canceled {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,12 +107,15 @@ func TestEnvironment(t *testing.T) {
 func TestLongOutputKeepsItsEndAndSpillsTheWhole(t *testing.T) {
 	r := newRig(t, nil)
 	got := r.bash("echo FIRST " + testKey + "; seq 1 20000; echo LAST; exit 7")
+	if fit := tool.Fit(got, nil, ""); fit.Content != got.Content {
+		t.Error("it is cut again")
+	}
 	lines := strings.Split(got.Content, "\n")
 	path := filepath.Join(r.spill.dir, "call_1.txt")
-	if !strings.HasSuffix(got.Content, "\n20000\nLAST\nexit code 7") || !strings.Contains(lines[0], path) || len(got.Content) > tool.MaxContent {
+	if !strings.HasSuffix(got.Content, "\n20000\nLAST\nexit code 7") || !strings.Contains(lines[0], path) || len(got.Content) > maxResult || len(got.Content) < tailSize-10 {
 		t.Errorf("%d bytes, %q … %q", len(got.Content), lines[0], lines[len(lines)-3:])
 	}
-	if lines[1] == "" || strings.Trim(lines[1], "0123456789") != "" || len(lines[1]) != 5 {
+	if first, err := strconv.Atoi(lines[1]); err != nil || lines[2] != strconv.Itoa(first+1) {
 		t.Errorf("begins within a line: %q", lines[1])
 	}
 	if got.Meta.Spill != "call_1.txt" {
@@ -128,6 +132,21 @@ func TestOutputThatJustFitsMakesNoFile(t *testing.T) {
 	got := r.bash("head -c 65536 /dev/zero | tr '\\0' x")
 	if got.Content != strings.Repeat("x", 65536) || r.spill.n != 0 {
 		t.Errorf("%d bytes, %d files", len(got.Content), r.spill.n)
+	}
+}
+
+func TestOutputThatIsNoTextIsCutAsItIsShown(t *testing.T) {
+	r := newRig(t, nil)
+	got := r.bash("echo FIRST; head -c 40000 /dev/zero; echo LAST; exit 7") // each byte is shown as four
+	first, rest, _ := strings.Cut(got.Content, "\n")
+	if !strings.HasPrefix(first, "[the end of 40011 bytes of output; the whole is in ") || !strings.HasSuffix(rest, "\\x00LAST\nexit code 7") || len(rest) > tailSize+20 || len(rest) < tailSize-10 {
+		t.Errorf("%q, %d bytes", first, len(rest))
+	}
+	if whole, err := os.ReadFile(filepath.Join(r.spill.dir, "call_1.txt")); err != nil || len(whole) != 40011 || got.Meta.Spill != "call_1.txt" {
+		t.Errorf("%d bytes spilled, %v, %+v", len(whole), err, got.Meta)
+	}
+	if fit := tool.Fit(got, nil, ""); fit.Content != got.Content {
+		t.Error("it is cut again")
 	}
 }
 

@@ -131,14 +131,32 @@ func (t *processTable) leave(family string) {
 	delete(t.families, family)
 }
 
-func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// TakeInOrphans makes this process the one that orphans of its descendants come
+// to, if it is not yet. A command sees to it by itself; whoever starts another
+// program for a session calls it before, so that what the program leaves behind
+// can be told from a stranger.
+func TakeInOrphans() error {
+	table.mu.Lock()
+	defer table.mu.Unlock()
+	return table.prepare()
+}
+
+// prepare is called with mu held.
+func (t *processTable) prepare() error {
 	if !t.prepared {
 		t.prepared, t.prepError = true, becomeSubreaper()
 	}
 	if t.prepError != nil {
 		return fmt.Errorf("this process cannot take in orphans, so commands could outlive it: %w", t.prepError)
+	}
+	return nil
+}
+
+func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.prepare(); err != nil {
+		return err
 	}
 	if err := in.Start(cmd); err != nil {
 		return err

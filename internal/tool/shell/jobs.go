@@ -120,10 +120,10 @@ func (f *Family) report(j *job) tool.Result {
 	// The state first: of a job that has ended, all output is there.
 	ended, state := !j.running(), j.state()
 	f.mu.Lock()
-	text, next := j.p.out.since(j.read, maxShown)
+	text, next := j.p.out.since(j.read)
 	j.read = next
 	f.mu.Unlock()
-	r := tool.Result{}
+	r := tool.Result{Limit: maxResult}
 	lines := []string{state}
 	if ended {
 		r.Meta = j.p.meta()

@@ -35,6 +35,7 @@ type output struct {
 	file     tool.SpillFile
 	spilled  int64
 	spillErr error // why the file does not hold the whole
+	finished bool  // nothing more is printed
 	shown    time.Time
 }
 
@@ -44,13 +45,10 @@ var errFull = errors.New("it is full")
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.total <= tailSize && o.total+int64(len(p)) > tailSize {
-		o.openSpill()
-		o.toSpill(o.tail)
-	}
 	if o.total+int64(len(p)) > tailSize {
-		o.toSpill(p)
+		o.openSpill()
 	}
+	o.toSpill(p)
 	o.total += int64(len(p))
 	o.tail = append(o.tail, p[max(0, len(p)-tailSize):]...)
 	if len(o.tail) > 2*tailSize {
@@ -77,7 +75,12 @@ func lastLine(p []byte) string {
 	return tool.Printable(text[strings.LastIndexAny(text, "\r\n")+1:])
 }
 
+// openSpill makes the file with what was printed so far, once. It is called while
+// the tail still holds all of that.
 func (o *output) openSpill() {
+	if o.file != nil || o.spillErr != nil {
+		return
+	}
 	if o.spill == nil {
 		o.spillErr = errors.New("there is no folder for it")
 		return
@@ -88,6 +91,7 @@ func (o *output) openSpill() {
 		return
 	}
 	o.file = file
+	o.toSpill(o.tail)
 }
 
 func (o *output) toSpill(p []byte) {
@@ -110,6 +114,11 @@ func (o *output) toSpill(p []byte) {
 func (o *output) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.finished = true
+	o.closeSpill()
+}
+
+func (o *output) closeSpill() {
 	if o.file != nil {
 		if err := o.file.Close(); err != nil && o.spillErr == nil {
 			o.spillErr = err
@@ -127,10 +136,10 @@ func (o *output) spillName() string {
 	return o.file.Name()
 }
 
-// since is what was printed from an offset on, fit to be shown: at most limit
-// bytes, after a line that says what is left out and where it is. next is the
-// offset to go on from.
-func (o *output) since(from int64, limit int) (text string, next int64) {
+// since is what was printed from an offset on, fit to be shown: the last
+// tailSize bytes, after a line that says what is left out and where it is. next is
+// the offset to go on from.
+func (o *output) since(from int64) (text string, next int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	have := o.tail[max(0, len(o.tail)-tailSize):]
@@ -139,11 +148,16 @@ func (o *output) since(from int64, limit int) (text string, next int64) {
 		have = have[int64(len(have))-(o.total-from):]
 	}
 	text = tool.Printable(string(whole(have, cut)))
-	if !cut && (len(text) <= limit || o.file == nil) {
-		return text, o.total // what is too long for a result and has no file yet gets one there
+	if !cut && len(text) <= tailSize {
+		return text, o.total
 	}
-	if len(text) > limit {
-		text = string(whole([]byte(text[len(text)-limit:]), true))
+	if o.total <= tailSize && o.file == nil { // much of it is no text, and was made so
+		if o.openSpill(); o.finished {
+			o.closeSpill()
+		}
+	}
+	if len(text) > tailSize {
+		text = string(whole([]byte(text[len(text)-tailSize:]), true))
 	}
 	return fmt.Sprintf("[the end of %d bytes of output; %s]\n%s", o.total-from, o.where(), text), o.total
 }

@@ -151,7 +151,7 @@ func (f *Family) Close(ctx context.Context) error {
 
 	f.stop()
 	defer context.AfterFunc(ctx, func() { close(f.hurry) })()
-	if started {
+	if started || table.reap() { // an orphan of another program's is ended too
 		f.sweepErr = f.end(f.hurry, f.victims)
 	}
 	close(f.swept)
