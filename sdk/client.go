@@ -69,7 +69,7 @@ type (
 	}
 	respondParams struct {
 		callRef
-		Answers []Answer   `json:"answers,omitempty"`
+		Answers []Answer   `json:"answers,omitzero"` // an empty list is one that does not fit
 		Error   *rejection `json:"error,omitempty"`
 	}
 	rejection struct {
@@ -163,8 +163,9 @@ func (c *Client) Close() error {
 
 // Run runs a task in a new session, to the next whole-agent idle. A run that the
 // model or a budget ended is no error: see FinishReason. When ctx ends the run is
-// cancelled and what is queued is kept. With a *HandlerError the result is there
-// as well.
+// cancelled and what is queued is kept; the error is then that of ctx, joined with
+// the *HandlerError if a handler had failed. With a *HandlerError alone the result
+// is there as well.
 func (c *Client) Run(ctx context.Context, task string) (*RunResult, error) {
 	return c.Continue(ctx, "", task)
 }
@@ -187,8 +188,7 @@ func (c *Client) Continue(ctx context.Context, sessionID, task string) (*RunResu
 		case <-r.done:
 			return c.result(ctx, r)
 		case <-ctx.Done():
-			c.abandon(r)
-			return nil, context.Cause(ctx)
+			return nil, c.abandon(ctx, r)
 		}
 	}
 }
@@ -265,12 +265,17 @@ func (c *Client) why(err error) error {
 	return err
 }
 
-func (c *Client) abandon(r *run) {
+// abandon cancels a run that nobody waits for any more, and is why.
+func (c *Client) abandon(ctx context.Context, r *run) error {
 	c.mu.Lock()
-	id := r.sessionID
+	id, failure := r.sessionID, r.failure
 	c.mu.Unlock()
 	if id != "" {
 		// The run is given up whatever comes of it.
 		c.conn.send("session/cancel", map[string]any{"sessionId": id, "keepInbox": true}, nil)
 	}
+	if failure != nil {
+		return errors.Join(context.Cause(ctx), failure)
+	}
+	return context.Cause(ctx)
 }

@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	stderrKept  = 8 << 10   // bytes
-	longestLine = 256 << 20 // bytes; a page of the log with an event that fills a line
-	readerTime  = 2 * time.Second
+	stderrKept     = 8 << 10   // bytes
+	longestLine    = 256 << 20 // bytes; a page of the log with an event that fills a line
+	longestRequest = 64 << 20  // bytes that the server takes in a line
+	readerTime     = 2 * time.Second
 )
 
 // connection is the server's process and the way to it. Its reading goroutine
@@ -122,7 +123,7 @@ func (c *connection) run(in, out *os.File) {
 // send sends a request. The answer comes to the channel, once.
 func (c *connection) send(method string, params any, then func(json.RawMessage) error) <-chan reply {
 	p := &pending{then: then, done: make(chan reply, 1)}
-	raw, err := json.Marshal(params)
+	raw, err := encode(params)
 	if err != nil {
 		p.done <- reply{err: fmt.Errorf("%s: %w", method, err)}
 		return p.done
@@ -137,9 +138,17 @@ func (c *connection) send(method string, params any, then func(json.RawMessage) 
 		p.done <- reply{err: err}
 		return p.done
 	}
+	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.lastID+1, method, raw)
+	if n := len(line) - 1; n > longestRequest {
+		p.done <- reply{err: &RefusedError{
+			Code:    names[codeInvalidRequest],
+			Message: fmt.Sprintf("%s would be a line of %d bytes; the server takes at most %d", method, n, longestRequest),
+		}}
+		return p.done
+	}
 	c.lastID++
 	c.pending[c.lastID] = p
-	c.out = append(c.out, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.lastID, method, raw))
+	c.out = append(c.out, line)
 	c.poke()
 	return p.done
 }
@@ -216,21 +225,6 @@ func (c *connection) read(out io.Reader) error {
 	return nil // its end, whose reason the process has
 }
 
-type incoming struct {
-	ID     *int64          `json:"id"`
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Data    struct {
-			Code string `json:"code"`
-			Path string `json:"path"`
-		} `json:"data"`
-	} `json:"error"`
-}
-
 func (c *connection) handle(line []byte) error {
 	var m incoming
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -242,7 +236,7 @@ func (c *connection) handle(line []byte) error {
 	c.mu.Lock()
 	if m.ID == nil {
 		if m.Error != nil {
-			c.reason = m.Error.Message
+			c.unnamed(m.Error)
 		}
 		c.mu.Unlock()
 		return nil
@@ -253,11 +247,7 @@ func (c *connection) handle(line []byte) error {
 	switch {
 	case p == nil:
 	case m.Error != nil:
-		code := m.Error.Data.Code
-		if code == "" {
-			code = names[m.Error.Code]
-		}
-		p.done <- reply{err: &RefusedError{Code: code, Message: m.Error.Message, Path: m.Error.Data.Path}}
+		p.done <- reply{err: m.Error.err()}
 	default:
 		if p.then != nil {
 			if err := p.then(m.Result); err != nil {
@@ -268,10 +258,6 @@ func (c *connection) handle(line []byte) error {
 		p.done <- reply{result: m.Result}
 	}
 	return nil
-}
-
-var names = map[int]string{
-	-32700: "PARSE_ERROR", -32600: "INVALID_REQUEST", -32601: "METHOD_NOT_FOUND", -32602: "INVALID_PARAMS", -32603: "INTERNAL",
 }
 
 // stop ends the server: by shutdown, the end of its input, and then signals. It

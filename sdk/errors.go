@@ -16,7 +16,8 @@ var (
 	ErrSlowConsumer = errors.New("too many notifications wait to be read")
 )
 
-// RefusedError says that the server understood a request and refused it. Nothing was done.
+// RefusedError says that the server refused a request, or that it is longer than
+// the server takes (INVALID_REQUEST). Nothing was done.
 type RefusedError struct {
 	Code    string // a word in capitals: SESSION_BUSY, SESSION_NOT_FOUND, BAD_ANSWER, INVALID_PARAMS, …
 	Message string
@@ -41,8 +42,9 @@ func (e *ServerError) Error() string {
 }
 
 // HandlerError says that a question handler failed, or gave an answer that does
-// not fit. Its question was left to its time, or to other clients; the run went
-// on to its end, and Run returns its result as well.
+// not fit. A timed question was left to its time, or to other clients; one without
+// a time limit was closed without an answer, and an approval was denied. The run
+// went on to its end, and Run returns its result as well.
 type HandlerError struct{ Err error }
 
 func (e *HandlerError) Error() string { return fmt.Sprintf("a question handler failed: %v", e.Err) }

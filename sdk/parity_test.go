@@ -86,12 +86,28 @@ func TestResultsAreTheSameInAllLanguages(t *testing.T) {
 
 func TestPythonPackage(t *testing.T) {
 	t.Parallel()
-	newBox(t).program("python3", "-B", "-W", "error::ResourceWarning", "-m", "unittest", "discover", "-s", "python/tests")
+	files, err := filepath.Glob("python/tests/test_*.py")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	for _, f := range files {
+		name := filepath.Base(f)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			newBox(t).program("python3", "-B", "-W", "error::ResourceWarning", "-m", "unittest", "discover", "-s", "python/tests", "-p", name)
+		})
+	}
 }
 
 func TestTypeScriptPackage(t *testing.T) {
 	t.Parallel()
-	newBox(t).program("node", "--test", "typescript/test/client.test.js", "typescript/test/interval.test.js")
+	newBox(t).program("node", "--test", "typescript/test/client.test.js", "typescript/test/handlers.test.js", "typescript/test/interval.test.js")
+}
+
+// A strict program of Node 20 compiles with the package's types.
+func TestTypeScriptTypes(t *testing.T) {
+	t.Parallel()
+	newBox(t).program("tsc", "-p", "typescript/test")
 }
 
 // program runs a program with this test program as its server, and returns its output.

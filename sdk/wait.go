@@ -7,10 +7,14 @@ import (
 	"time"
 )
 
-// Handler gives one answer a question, or none at all to leave the questions to
-// others or to their time. It may take as long as it likes: at the end of a timed
-// question's wait the agent goes on, and the answer is then sent as a late one.
-// ctx ends with the client.
+// Handler gives one answer a question, or nil to leave the questions to others
+// or to their time; for an approval or a plan review nil is a no. It may take as
+// long as it likes: at the end of a timed question's wait the agent goes on, and
+// the answer is then sent as a late one. ctx ends with the client.
+//
+// If it fails, or its answers do not fit, a timed question is left to its time.
+// What has no time to end it is closed without an answer, which is a no to an
+// approval.
 type Handler func(ctx context.Context, q QuestionRequest) ([]Answer, error)
 
 type waitKey struct{ sessionID, callID string }
@@ -32,8 +36,9 @@ func (c *Client) ask(ctx context.Context, w *wait) {
 	}
 	answered := make(chan outcome, 1)
 	c.work.Go(func() {
-		answers, err := w.call(ctx)
-		answered <- outcome{answers, err}
+		o := outcome{err: errors.New("it ended its goroutine")}
+		defer func() { answered <- o }()
+		o.answers, o.err = w.call(ctx)
 	})
 	var zero <-chan time.Time
 	if w.request.RemainingMS >= 0 {
@@ -74,17 +79,19 @@ func (w *wait) ref() callRef { return callRef{w.request.SessionID, w.request.Cal
 // while the claim holds, else as a late answer if the wait ended by its time.
 func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err error, claimed, late bool, ended <-chan string) error {
 	if err != nil || answers == nil {
+		c.failed(w, err) // before the agent may go on and the run end
 		if claimed {
-			err = errors.Join(err, c.detach(ctx, w))
+			return c.giveUp(ctx, w, err != nil)
 		}
-		return err
+		return nil
 	}
 	answers = whole(answers)
 	if claimed {
 		var r accepted
 		err := c.conn.call(ctx, "questions/respond", respondParams{w.ref(), answers, nil}, &r)
 		if err != nil {
-			return errors.Join(err, c.detach(ctx, w))
+			c.failed(w, err)
+			return c.giveUp(ctx, w, true)
 		}
 		if r.Accepted {
 			return nil
@@ -108,6 +115,19 @@ func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err erro
 	return err
 }
 
+// giveUp ends what is not answered here. A wait with a time is left to that and
+// to other clients, and so is a question that the handler passes on. Without a time
+// a handler that has failed would hold the run for ever, so its wait is closed; and
+// no answer to an approval is a no.
+func (c *Client) giveUp(ctx context.Context, w *wait, failed bool) error {
+	permits := w.request.Kind == KindApproval || w.request.Kind == KindPlanReview
+	if w.request.Timed || !failed && !permits {
+		return c.detach(ctx, w)
+	}
+	var r accepted
+	return c.conn.call(ctx, "questions/respond", respondParams{w.ref(), nil, &rejection{"ASK_CANCELLED"}}, &r)
+}
+
 func (c *Client) detach(ctx context.Context, w *wait) error {
 	c.mu.Lock()
 	delete(c.waits, waitKey{w.request.SessionID, w.request.CallID})
@@ -119,7 +139,7 @@ func (c *Client) detach(ctx context.Context, w *wait) error {
 // client is no failure of a handler.
 func (c *Client) failed(w *wait, err error) {
 	var died *ServerError
-	if err == nil || errors.As(err, &died) || errors.Is(err, ErrClosed) || errors.Is(err, context.Canceled) {
+	if err == nil || c.ctx.Err() != nil || errors.As(err, &died) || errors.Is(err, ErrClosed) {
 		return
 	}
 	c.mu.Lock()

@@ -20,7 +20,8 @@ func (p *place) see(ev question.Event) {
 	}
 	durable := p.session.Durable()
 	var claim remote.Claim
-	if showable(ev.Card) {
+	buttons := choosable(ev.Card)
+	if buttons || p.server.showsForms() && !ev.Card.Kind.Permits() {
 		var ok bool
 		if claim, ok = p.session.Attach(ev.Card.CallID); !ok {
 			return
@@ -34,7 +35,7 @@ func (p *place) see(ev question.Event) {
 		}
 		return
 	}
-	c := &card{place: p, Card: ev.Card, claim: claim, cancels: p.cancels}
+	c := &card{place: p, Card: ev.Card, claim: claim, form: !buttons, cancels: p.cancels}
 	p.cards.Go(func() {
 		if claim == nil {
 			c.leave(durable)
@@ -45,8 +46,9 @@ func (p *place) see(ev question.Event) {
 	})
 }
 
-// showable tells whether a choice among buttons can answer every question.
-func showable(c question.Card) bool {
+// choosable tells whether a choice among buttons can answer every question. A
+// batch of which one cannot be answered so is a form, where the client shows forms.
+func choosable(c question.Card) bool {
 	for _, q := range c.Questions {
 		if q.MultiSelect || len(q.Options) == 0 {
 			return false
@@ -60,6 +62,7 @@ type card struct {
 	question.Card
 	place   *place
 	claim   remote.Claim // nil: the client cannot show it
+	form    bool         // it is one form, not a choice for each question
 	cancels int          // of the place, when it was opened
 
 	answers []session.Answer // so far
@@ -67,15 +70,15 @@ type card struct {
 
 // asked is a request that is at the client.
 type asked struct {
-	question session.Question
-	choices  []choice
-	id       <-chan json.RawMessage // of the request, once it went out
-	reply    chan reply
+	id    <-chan json.RawMessage // of the request, once it went out
+	reply chan reply
 }
 
+// reply is what the person said: answers to what was asked, one at least, or
+// none at all.
 type reply struct {
-	outcome sdk.RequestPermissionOutcome
-	err     error
+	answers []session.Answer
+	closed  bool // without an answer, by the person
 }
 
 // leave leaves a question to a shell.
@@ -86,7 +89,8 @@ func (c *card) leave(durable int64) {
 	c.say(c.words() + "\n" + c.command("Answer it in a terminal:"))
 }
 
-// ask puts the questions to the person, one after the other, and settles the wait.
+// ask puts the questions to the person, one after the other or in one form, and
+// settles the wait.
 func (c *card) ask(durable int64) {
 	ctx, cancel := context.WithCancel(c.place.server.ctx)
 	defer cancel()
@@ -107,27 +111,20 @@ func (c *card) ask(durable int64) {
 	if !c.place.await(ctx, func() bool { return c.place.told >= durable }) {
 		return
 	}
-	for i, q := range c.Questions {
-		a := c.request(i, q)
+	for len(c.answers) < len(c.Questions) {
+		a := c.request()
 		select {
 		case r := <-a.reply:
-			if !c.take(a, r) {
+			if !c.take(r) {
 				c.refused(r)
 				return
 			}
 		case <-expired:
-			c.reject(question.CodeTimedOut)
-			c.pending()
+			c.expire(ctx, ended)
 			c.place.server.later(c, a)
 			return
 		case <-ctx.Done():
-			select {
-			case e := <-ended:
-				if e.Outcome == question.Pending {
-					c.pending()
-				}
-			default:
-			}
+			c.lost(ended)
 			c.place.server.later(c, a)
 			return
 		}
@@ -135,36 +132,55 @@ func (c *card) ask(durable int64) {
 	c.respond(ctx)
 }
 
-// request sends one question to the client.
-func (c *card) request(i int, q session.Question) *asked {
-	s := c.place.server
-	mark, id := s.wire.ask()
-	a := &asked{question: q, choices: choicesOf(c.Card, q), id: id, reply: make(chan reply, 1)}
-	req := sdk.RequestPermissionRequest{
-		Meta: map[string]any{askMeta: mark}, SessionId: c.place.id, ToolCall: c.toolCall(i, q),
+// request sends the client what comes next: one question, or the form.
+func (c *card) request() *asked {
+	if c.form {
+		return c.requestForm()
 	}
-	for _, ch := range a.choices {
+	i := len(c.answers)
+	q := c.Questions[i]
+	choices := choicesOf(c.Card, q)
+	req := sdk.RequestPermissionRequest{SessionId: c.place.id, ToolCall: c.toolCall(i, q)}
+	for _, ch := range choices {
 		req.Options = append(req.Options, ch.option)
 	}
+	return send(c.place.server, sdk.ClientMethodSessionRequestPermission, func(meta map[string]any) any {
+		req.Meta = meta
+		return req
+	}, func(res sdk.RequestPermissionResponse) reply {
+		if res.Outcome.Selected != nil {
+			for _, ch := range choices {
+				if ch.option.OptionId == res.Outcome.Selected.OptionId {
+					return reply{answers: []session.Answer{{ID: q.ID, Selected: ch.selected}}}
+				}
+			}
+		}
+		return reply{closed: res.Outcome.Cancelled != nil && res.Outcome.Cancelled.Outcome == "cancelled"}
+	})
+}
+
+// send sends the client a request that asks. request puts the mark into it by
+// which the wire knows it; read reads the result. An error is no answer.
+func send[R any](s *server, method string, request func(meta map[string]any) any, read func(R) reply) *asked {
+	mark, id := s.wire.ask()
+	a := &asked{id: id, reply: make(chan reply, 1)}
+	params := request(map[string]any{askMeta: mark})
 	s.work.Go(func() { // ends with the answer or the connection
-		res, err := sdk.SendRequest[sdk.RequestPermissionResponse](s.conn, s.ctx, sdk.ClientMethodSessionRequestPermission, req)
-		a.reply <- reply{res.Outcome, err}
+		res, err := sdk.SendRequest[R](s.conn, s.ctx, method, params)
+		if err != nil {
+			s.o.Log.Debug("the client gave no answer", "method", method, "error", err)
+			a.reply <- reply{}
+			return
+		}
+		a.reply <- read(res)
 	})
 	return a
 }
 
-// take takes the answer to one question up; false if there is none.
-func (c *card) take(a *asked, r reply) bool {
-	if r.err != nil || r.outcome.Selected == nil {
-		return false
-	}
-	for _, ch := range a.choices {
-		if ch.option.OptionId == r.outcome.Selected.OptionId {
-			c.answers = append(c.answers, session.Answer{ID: a.question.ID, Selected: ch.selected})
-			return true
-		}
-	}
-	return false
+// take takes answers up; false if there are none.
+func (c *card) take(r reply) bool {
+	c.answers = append(c.answers, r.answers...)
+	return len(r.answers) > 0
 }
 
 // refused deals with a client that gave no answer: its person closed the
@@ -174,10 +190,9 @@ func (c *card) refused(r reply) {
 	if c.place.server.gone() || c.place.wasCancelledSince(c.cancels) {
 		return // whoever ended the work ends the wait
 	}
-	closed := r.err == nil && r.outcome.Cancelled != nil
 	switch {
-	case c.Kind.Permits(), closed && !c.Timed:
-		c.reject(question.CodeCancelled)
+	case c.Kind.Permits(), r.closed && !c.Timed:
+		_, _ = c.reject(question.CodeCancelled) // which has told its error; who else ended the wait does not matter
 	default:
 		c.say(c.words() + "\n" + c.command("It stays open; answer it in a terminal:"))
 	}
@@ -194,10 +209,35 @@ func (c *card) respond(ctx context.Context) {
 	}
 }
 
-func (c *card) reject(code string) {
-	if _, err := c.claim.Reject(context.WithoutCancel(c.place.server.ctx), code); err != nil {
+// expire ends the wait when its time is up, unless somebody else just has.
+// ctx ends when the wait has.
+func (c *card) expire(ctx context.Context, ended <-chan question.Ended) {
+	switch accepted, err := c.reject(question.CodeTimedOut); {
+	case accepted:
+		c.pending()
+	case err == nil:
+		<-ctx.Done()
+		c.lost(ended)
+	}
+}
+
+// lost says what the client is not told otherwise of a wait that somebody else ended.
+func (c *card) lost(ended <-chan question.Ended) {
+	select {
+	case e := <-ended:
+		if e.Outcome == question.Pending {
+			c.pending()
+		}
+	default:
+	}
+}
+
+func (c *card) reject(code string) (accepted bool, err error) {
+	accepted, err = c.claim.Reject(context.WithoutCancel(c.place.server.ctx), code)
+	if err != nil {
 		c.place.server.o.Log.Warn("a question could not be ended", "call", c.CallID, "error", err)
 	}
+	return accepted, err
 }
 
 // late sends the batch as a late answer.
@@ -232,7 +272,7 @@ func (s *server) later(c *card, a *asked) {
 		case r := <-a.reply:
 			a.reply <- r
 		}
-		if r := <-a.reply; c.take(a, r) {
+		if c.take(<-a.reply) {
 			c.late()
 		}
 	})

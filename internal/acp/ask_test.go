@@ -30,8 +30,7 @@ func TestQuestionIsAChoiceThatTheClientAnswers(t *testing.T) {
 	for _, mode := range [][]string{{"--mode", "legacy"}, timed(100), timed(-1)} {
 		t.Run(strings.Join(mode, " "), func(t *testing.T) {
 			s := newWorld(t, question).start(mode...)
-			id := s.begun()
-			s.send(prompt(3, id, "go"))
+			id := s.prompted()
 			s.update(`"toolCallId":"q1"`) // before the client is asked about it
 			q := s.asks()
 			for _, want := range []string{`"toolCallId":"q1"`, `"title":"Port: Which port?"`, `"optionId":"8080"`, `"optionId":"9090"`, `the other one`, `"optionId":"skip"`} {
@@ -52,8 +51,7 @@ func TestQuestionIsAChoiceThatTheClientAnswers(t *testing.T) {
 
 func TestSkippingAQuestionIsAnAnswer(t *testing.T) {
 	s := newWorld(t, question).start(timed(100)...)
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	s.prompted()
 	s.choose(s.asks(), "skip")
 	s.update("(skipped)")
 	s.answer(3).stop(t, "end_turn")
@@ -72,8 +70,7 @@ responses:
             - {id: b, question: "B?", options: [{label: y}]}
   - text: going on
 `).start(timed(100)...)
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	id := s.prompted()
 	first := s.asks()
 	if !strings.Contains(string(first.Params), "(1/2) A?") || !strings.Contains(string(first.Params), `"optionId":"skip-"`) {
 		t.Errorf("the first: %s", first.Params)
@@ -89,8 +86,7 @@ responses:
 
 func TestExpiryCancelsTheRequestAndAnAnswerThatStillArrivesIsALateOne(t *testing.T) {
 	s := newWorld(t, question).start(timed(1)...)
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	id := s.prompted()
 	q := s.asks()
 	c := s.expect("the end of the request", func(m message) bool { return m.Method == "$/cancel_request" })
 	if want := fmt.Sprintf(`{"requestId":%s}`, q.ID); string(c.Params) != want {
@@ -118,8 +114,7 @@ responses:
             - {id: b, question: "B?", options: [{label: y}]}
   - text: going on
 `).start(timed(1)...)
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	id := s.prompted()
 	q := s.asks()
 	s.update("Left pending. Answer it later with:")
 	s.answer(3).stop(t, "end_turn")
@@ -138,8 +133,7 @@ func TestWhatTheClientCannotShowIsLeftToTheCommand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "responses: [{tool_calls: [{id: q1, name: ask_user_question, arguments: {questions: ["+q+"]}}]}, {text: going on}]")
 			s := w.start() // blocking: without a shell nobody ends it
-			id := s.begun()
-			s.send(prompt(3, id, "go"))
+			id := s.prompted()
 			s.update("deepseek answer " + id + " q1 --home " + w.home)
 			s.send(cancel(id))
 			s.answer(3).stop(t, "cancelled")
@@ -158,14 +152,9 @@ func TestDisconnectWithAnOpenQuestionLeavesItAnswerable(t *testing.T) {
 		t.Run(mode[3], func(t *testing.T) {
 			w := newWorld(t, question)
 			s := w.start(mode...)
-			id := s.begun()
-			s.send(prompt(3, id, "go"))
+			id := s.prompted()
 			s.asks()
-			if err := s.in.Close(); err != nil {
-				t.Fatal(err)
-			}
-			s.answer(3).stop(t, "cancelled")
-			s.exit(0)
+			s.hangUp()
 			code, out, errs := w.command("answer", id, "q1", "--select", "port=9090", "--model", "script:"+w.script)
 			if code != 0 || !strings.Contains(out, "going on") {
 				t.Errorf("answer: %d %s %s", code, out, errs)
@@ -182,8 +171,7 @@ func TestCancelledQuestionOfTimedModeStaysAnswerable(t *testing.T) {
 		t.Run(mode[3], func(t *testing.T) {
 			w := newWorld(t, question)
 			s := w.start(mode...)
-			id := s.begun()
-			s.send(prompt(3, id, "go"))
+			id := s.prompted()
 			q := s.asks()
 			// As the protocol wants it: the cancel, and then every request in hand as cancelled.
 			s.send(cancel(id), fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"cancelled"}}}`, q.ID))
@@ -218,8 +206,7 @@ func TestApproval(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, writesOutside)
 			s := w.start()
-			id := s.begun()
-			s.send(prompt(3, id, "go"))
+			s.prompted()
 			q := s.asks()
 			if !strings.Contains(string(q.Params), `"toolCallId":"w1"`) || !strings.Contains(string(q.Params), `+x`) {
 				t.Errorf("the approval: %s", q.Params)
@@ -238,14 +225,9 @@ func TestApproval(t *testing.T) {
 func TestDisconnectIsNoApproval(t *testing.T) {
 	w := newWorld(t, writesOutside)
 	s := w.start()
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	s.prompted()
 	s.asks()
-	if err := s.in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.answer(3).stop(t, "cancelled")
-	s.exit(0)
+	s.hangUp()
 	if _, err := os.Stat(filepath.Join(filepath.Dir(w.ws), "out.txt")); err == nil {
 		t.Error("the file was written")
 	}
@@ -253,8 +235,7 @@ func TestDisconnectIsNoApproval(t *testing.T) {
 
 func TestAnswererNoneAsksNobody(t *testing.T) {
 	s := newWorld(t, writesOutside).start("--answerer", "none")
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	s.prompted()
 	s.answer(3).stop(t, "end_turn")
 	s.end()
 	for _, m := range s.said {

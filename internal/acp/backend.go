@@ -5,20 +5,22 @@ import (
 	"log/slog"
 	"time"
 
+	"deepseek/internal/config"
 	"deepseek/internal/question"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
 )
 
-// Backend makes and finds sessions. Its methods are called one at a time, and
-// Initialize first. A refusal is a *remote.Error or an *AuthError.
+// Backend makes and finds sessions. Its methods may be called at once, and return
+// soon after their context ends. A refusal is a *remote.Error or an *AuthError.
 type Backend interface {
-	// New makes a session that works in a folder. Nothing is written before its
-	// first message.
-	New(ctx context.Context, cwd string) (Session, error)
-	// Load takes an old session and writes nothing. cwd is where it works if the
-	// folder it began in is gone.
-	Load(ctx context.Context, id, cwd string) (Session, error)
+	// New makes a session that works in a folder, with these MCP servers beside
+	// those of the configuration, which go first where a name is the same. Nothing
+	// is written before its first message.
+	New(ctx context.Context, cwd string, servers []config.Server) (Session, error)
+	// Load takes an old session, likewise, and writes nothing. cwd is where it
+	// works if the folder it began in is gone.
+	Load(ctx context.Context, id, cwd string, servers []config.Server) (Session, error)
 	// List is the sessions that are no sub-agent's, the latest used first.
 	List(ctx context.Context) ([]Info, error)
 }

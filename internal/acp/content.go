@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,7 @@ func promptText(blocks []sdk.ContentBlock) (string, error) {
 		case b.Text != nil:
 			text.WriteString(b.Text.Text)
 		case b.ResourceLink != nil:
-			fmt.Fprintf(&text, "[%s](%s)", b.ResourceLink.Name, b.ResourceLink.Uri)
+			fmt.Fprintf(&text, "[%s](%s)", cmp.Or(b.ResourceLink.Name, lastPart(b.ResourceLink.Uri)), b.ResourceLink.Uri)
 		case b.Resource != nil && b.Resource.Resource.TextResourceContents != nil:
 			r := b.Resource.Resource.TextResourceContents
 			fmt.Fprintf(&text, "[%s](%s)", lastPart(r.Uri), r.Uri)

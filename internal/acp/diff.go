@@ -8,15 +8,20 @@ import (
 )
 
 // diffs makes of a unified diff of one file the pieces that an editor shows, one
-// for each hunk, and where they are.
+// for each hunk, and where the first change of each is.
 func diffs(path, unified string) (shown []sdk.ToolCallContent, where []sdk.ToolCallLocation) {
 	isNew := strings.HasPrefix(unified, "--- /dev/null\n")
 	var before, after strings.Builder
+	var next, change int // lines of the new file: the next, and the first that changed (0: none yet)
 	open := false
 	flush := func() {
 		if !open {
 			return
 		}
+		if next > 1 && change >= next {
+			change = next - 1 // what changed was taken out behind it
+		}
+		where = append(where, sdk.ToolCallLocation{Path: path, Line: sdk.Ptr(max(change, 1))})
 		old := []string{before.String()}
 		if isNew {
 			old = nil
@@ -30,8 +35,7 @@ func diffs(path, unified string) (shown []sdk.ToolCallContent, where []sdk.ToolC
 		switch {
 		case strings.HasPrefix(line, "@@ "):
 			flush()
-			open, last = true, 0
-			where = append(where, sdk.ToolCallLocation{Path: path, Line: sdk.Ptr(max(hunkStart(line), 1))})
+			open, last, next, change = true, 0, hunkStart(line), 0
 		case !open:
 		case line[0] == '\\': // the line before has no end
 			if last != '+' {
@@ -42,11 +46,15 @@ func diffs(path, unified string) (shown []sdk.ToolCallContent, where []sdk.ToolC
 			}
 		default:
 			last = line[0]
+			if change == 0 && (last == '+' || last == '-') {
+				change = max(next, 1)
+			}
 			if last != '+' {
 				before.WriteString(line[1:])
 			}
 			if last != '-' {
 				after.WriteString(line[1:])
+				next++
 			}
 		}
 	}

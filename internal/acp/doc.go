@@ -5,7 +5,9 @@
 //
 // The SDK's connection decodes and sends; three things around it are ours. The
 // gate lets one message in at a time, so that requests take effect in the order
-// of their arrival. The wire gives what goes out a bounded queue, and knows what
-// is owed. And a request for a person's answer is never forgotten when its time
-// is up: an answer that still arrives is sent as a late one.
+// of their arrival, and takes their parameters round the SDK, whose reader ends
+// at lines that are shorter than ours. The wire gives what goes out a bounded
+// queue, and knows what is owed. And a request for a person's answer is never
+// forgotten when its time is up: an answer that still arrives is sent as a late
+// one.
 package acp

@@ -240,6 +240,18 @@ func (s *server) asks() message {
 	return s.expect("a question", func(m message) bool { return m.Method == "session/request_permission" })
 }
 
+// formed is the next form for the client.
+func (s *server) formed() message {
+	s.t.Helper()
+	return s.expect("a form", func(m message) bool { return m.Method == "elicitation/create" })
+}
+
+// reply is the client's result for a request of the server.
+func (s *server) reply(to message, result string) {
+	s.t.Helper()
+	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, to.ID, result))
+}
+
 func (s *server) choose(question message, optionID string) {
 	s.t.Helper()
 	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, question.ID, optionID))
@@ -257,12 +269,18 @@ func (s *server) answers(id int) (n int) {
 	return n
 }
 
-// begun initialises, and begins session 2.
+// begun initialises, and begins a session.
 func (s *server) begun() (id string) {
 	s.t.Helper()
+	return s.begunWith(`{}`, `[]`)
+}
+
+// begunWith is begun as a client of these capabilities that passes on these MCP servers.
+func (s *server) begunWith(capabilities, servers string) (id string) {
+	s.t.Helper()
 	s.send(
-		request(1, "initialize", `{"protocolVersion":1,"clientCapabilities":{}}`),
-		request(2, "session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, s.ws)),
+		request(1, "initialize", fmt.Sprintf(`{"protocolVersion":1,"clientCapabilities":%s}`, capabilities)),
+		request(2, "session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":%s}`, s.ws, servers)),
 	)
 	var res struct {
 		SessionID string `json:"sessionId"`
@@ -275,6 +293,29 @@ func (s *server) begun() (id string) {
 		s.t.Fatalf("session/new: %s %v", m.Result, err)
 	}
 	return res.SessionID
+}
+
+// prompted is begun with a prompt behind it, which is request 3.
+func (s *server) prompted() (id string) {
+	s.t.Helper()
+	return s.promptedWith(`{}`, `[]`)
+}
+
+func (s *server) promptedWith(capabilities, servers string) (id string) {
+	s.t.Helper()
+	id = s.begunWith(capabilities, servers)
+	s.send(prompt(3, id, "go"))
+	return id
+}
+
+// hangUp closes the server's input while it works on request 3, and waits for its end.
+func (s *server) hangUp() {
+	s.t.Helper()
+	if err := s.in.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.answer(3).stop(s.t, "cancelled")
+	s.exit(0)
 }
 
 func prompt(id int, session, text string) string {

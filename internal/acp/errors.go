@@ -18,6 +18,7 @@ const (
 	codeInternal       = -32603
 	codeAuth           = -32000
 	codeNotFound       = -32002
+	codeCancelled      = -32800
 )
 
 // errorData is the data of an error: the word by which the product knows it.

@@ -38,14 +38,28 @@ func (c *card) command(lead string) string {
 	return lead + "\n\n```sh\n" + c.place.session.AnswerCommand(c.CallID) + "\n```"
 }
 
+// call is the tool call that asks.
+func (c *card) call() sdk.ToolCallId {
+	id, _, _ := strings.Cut(c.CallID, ":approval")
+	return sdk.ToolCallId(id)
+}
+
+// left says how long there is for an answer; "" = for ever.
+func (c *card) left() string {
+	left := c.claim.Remaining()
+	if left < 0 {
+		return ""
+	}
+	return fmt.Sprintf("Left pending in %s unless it is answered.", left.Round(time.Second))
+}
+
 // toolCall is what the client shows of a question, on the call that asks.
 func (c *card) toolCall(i int, q session.Question) sdk.ToolCallUpdate {
-	id, _, _ := strings.Cut(c.CallID, ":approval")
 	name, reason, _ := strings.Cut(headed(q), "\n")
 	if n := len(c.Questions); n > 1 {
 		name = fmt.Sprintf("(%d/%d) %s", i+1, n, name)
 	}
-	u := sdk.ToolCallUpdate{ToolCallId: sdk.ToolCallId(id), Title: sdk.Ptr(name)}
+	u := sdk.ToolCallUpdate{ToolCallId: c.call(), Title: sdk.Ptr(name)}
 	var parts []string
 	if reason != "" {
 		parts = append(parts, reason)
@@ -62,8 +76,8 @@ func (c *card) toolCall(i int, q session.Question) sdk.ToolCallUpdate {
 			parts = append(parts, "- "+o.Label+": "+o.Description)
 		}
 	}
-	if left := c.claim.Remaining(); left >= 0 {
-		parts = append(parts, fmt.Sprintf("Left pending in %s unless it is answered.", left.Round(time.Second)))
+	if left := c.left(); left != "" {
+		parts = append(parts, left)
 	}
 	if len(parts) > 0 {
 		u.Content = []sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(strings.Join(parts, "\n\n")))}

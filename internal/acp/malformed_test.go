@@ -40,8 +40,8 @@ func TestMalformedInputIsAnsweredAndTheStreamGoesOn(t *testing.T) {
 		{"a session that is not there", request(9, "session/load", fmt.Sprintf(`{"sessionId":"20260101-000000-aaaaa","cwd":%q,"mcpServers":[]}`, s.ws)), -32002},
 		{"a way to log in", request(9, "authenticate", `{"methodId":"x"}`), -32602},
 		{"a cursor", request(9, "session/list", `{"cursor":"x"}`), -32602},
-		{"a long line", `{"jsonrpc":"2.0","id":9,"method":"x","params":{"x":"` + strings.Repeat("x", 9<<20) + `"}}`, -32600},
-		{"a line that grows", `{"jsonrpc":"2.0","id":9,"method":"x","params":{"x":"` + strings.Repeat("<", 2<<20) + `"}}`, -32600},
+		{"a line that is too long", `{"jsonrpc":"2.0","id":9,"method":"x","params":{"x":"` + strings.Repeat("x", 64<<20) + `"}}`, -32600},
+		{"parameters longer than the SDK reads", `{"jsonrpc":"2.0","id":9,"method":"x","params":"` + strings.Repeat("x", 11<<20) + `"}`, -32601},
 	} {
 		s.send(c.line)
 		m := s.expect("the refusal of "+c.name, func(m message) bool { return m.Error != nil })
@@ -55,9 +55,47 @@ func TestMalformedInputIsAnsweredAndTheStreamGoesOn(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"session/fly"}`, `{"jsonrpc":"2.0","id":77,"result":{}}`, `{"jsonrpc":"2.0","id":77,"error":7}`,
 		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":99}}`, `{"jsonrpc":"2.0","method":"$/cancel_request"}`,
 		`{"jsonrpc":"2.0","method":"$/cancel_request","params":[]}`,
+		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":{}}}`,
+		`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":98,"x":"y"}}`,
 	)
 	s.send(prompt(10, id, "go"))
 	s.answer(10).stop(t, "end_turn")
+	s.end()
+}
+
+func TestTheIDOfARequestThatIsNoneIsToldWhereItCanBeRead(t *testing.T) {
+	s := newWorld(t, "responses: []").start()
+	s.begun()
+	for _, c := range []struct{ name, line, id string }{
+		{"longer than a line may be", request(9, "session/prompt", `{"x":"`+strings.Repeat("x", 64<<20)+`"}`), "9"},
+		{"an id that is null", `{"jsonrpc":"2.0","id":null,"method":"session/list"}`, ""},
+		{"an id that is null and nothing else", `{"jsonrpc":"2.0","id":null}`, ""},
+		{"no version", `{"id":9,"method":"session/list"}`, "9"},
+		{"another version", `{"jsonrpc":"1.0","id":9,"method":"session/list"}`, "9"},
+		{"a version of another kind", `{"jsonrpc":2.0,"id":9,"method":"session/list"}`, "9"},
+		{"a notification without a version", `{"method":"session/cancel","params":{"sessionId":"x"}}`, ""},
+		{"a method of another kind", `{"jsonrpc":"2.0","id":9,"method":7}`, "9"},
+		{"a method that is null", `{"jsonrpc":"2.0","id":9,"method":null}`, "9"},
+	} {
+		s.send(c.line)
+		m := s.expect("the refusal of "+c.name, func(m message) bool { return m.Error != nil })
+		if got := strings.TrimPrefix(string(m.ID), "null"); m.Error.Code != -32600 || got != c.id {
+			t.Errorf("%s: %d %s for %s, want -32600 for %s", c.name, m.Error.Code, m.Error.Message, m.ID, c.id)
+		}
+	}
+	// A client that answers what it could not read is not answered in turn.
+	s.send(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, request(10, "session/list", "{}"))
+	s.expect("an answer", func(m message) bool { return string(m.ID) == "10" && m.Error == nil })
+	s.end()
+}
+
+func TestAnAnswerThatIsNoneLeavesTheQuestionToTheCommand(t *testing.T) {
+	s := newWorld(t, question).start(timed(600)...)
+	id := s.prompted()
+	s.send(fmt.Sprintf(`{"id":%s,"result":{"outcome":{"outcome":"selected","optionId":"8080"}}}`, s.asks().ID)) // without a version
+	s.update("deepseek answer")
+	s.send(cancel(id))
+	s.answer(3).stop(t, "cancelled")
 	s.end()
 }
 

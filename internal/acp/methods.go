@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
@@ -21,36 +22,30 @@ type handler func(ctx context.Context, s *server, params json.RawMessage, taken 
 var methods = map[string]handler{
 	sdk.AgentMethodInitialize:     method((*server).initialize),
 	sdk.AgentMethodAuthenticate:   method((*server).authenticate),
-	sdk.AgentMethodSessionNew:     method((*server).newSession),
-	sdk.AgentMethodSessionLoad:    method((*server).load),
-	sdk.AgentMethodSessionResume:  method((*server).resume),
-	sdk.AgentMethodSessionList:    method((*server).list),
-	sdk.AgentMethodSessionClose:   method((*server).closeSession),
+	sdk.AgentMethodSessionNew:     long((*server).newSession),
+	sdk.AgentMethodSessionLoad:    long((*server).load),
+	sdk.AgentMethodSessionResume:  long((*server).resume),
+	sdk.AgentMethodSessionList:    long((*server).list),
+	sdk.AgentMethodSessionClose:   long((*server).closeSession),
 	sdk.AgentMethodSessionSetMode: method((*server).setMode),
 	sdk.AgentMethodSessionCancel:  method((*server).cancel),
 	sdk.AgentMethodSessionPrompt:  prompting,
 }
 
-// validated is a pointer to parameters that say what they lack.
-type validated[P any] interface {
-	*P
-	Validate() error
-}
-
-func decode[P any, V validated[P]](raw json.RawMessage) (p P, err error) {
-	if err := json.Unmarshal(raw, &p); err != nil {
-		return p, invalidParams("", "the parameters are not understood: %v", err)
+func decode[P any](raw json.RawMessage) (p P, err error) {
+	if err := checkParams(raw, reflect.TypeFor[P]()); err != nil {
+		return p, err
 	}
-	if err := V(&p).Validate(); err != nil {
-		return p, invalidParams("", "%v", err)
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return p, wrong("", "are not understood: %v", session.PlainJSON(err))
 	}
 	return p, nil
 }
 
 // method is a handler of decoded parameters that ends before the next message.
-func method[P any, V validated[P], R any](f func(*server, context.Context, P) (R, error)) handler {
+func method[P, R any](f func(*server, context.Context, P) (R, error)) handler {
 	return func(ctx context.Context, s *server, raw json.RawMessage, _ func()) (any, error) {
-		p, err := decode[P, V](raw)
+		p, err := decode[P](raw)
 		if err != nil {
 			return nil, err
 		}
@@ -65,19 +60,21 @@ func method[P any, V validated[P], R any](f func(*server, context.Context, P) (R
 	}
 }
 
-func (s *server) initialize(context.Context, sdk.InitializeRequest) (sdk.InitializeResponse, error) {
+func (s *server) initialize(_ context.Context, p sdk.InitializeRequest) (sdk.InitializeResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ready {
 		return sdk.InitializeResponse{}, invalidRequest("initialize was answered already: it is sent once")
 	}
 	s.ready = true
+	s.forms = p.ClientCapabilities.Elicitation != nil && p.ClientCapabilities.Elicitation.Form != nil
 	return sdk.InitializeResponse{
 		ProtocolVersion: sdk.ProtocolVersionNumber,
 		AgentInfo:       &sdk.Implementation{Name: "deepseek", Title: sdk.Ptr("deepseek"), Version: s.o.Version},
 		AuthMethods:     []sdk.AuthMethod{},
 		AgentCapabilities: sdk.AgentCapabilities{
 			LoadSession:        true,
+			McpCapabilities:    sdk.McpCapabilities{Http: true},
 			PromptCapabilities: sdk.PromptCapabilities{EmbeddedContext: true},
 			SessionCapabilities: sdk.SessionCapabilities{
 				List: &sdk.SessionListCapabilities{}, Close: &sdk.SessionCloseCapabilities{}, Resume: &sdk.SessionResumeCapabilities{},
@@ -92,75 +89,14 @@ func (s *server) authenticate(_ context.Context, p sdk.AuthenticateRequest) (sdk
 }
 
 // where checks what a client says of where a session works.
-func (s *server) where(cwd string, more []string, servers int) error {
+func where(cwd string, more []string) error {
 	switch {
 	case !filepath.IsAbs(cwd):
 		return invalidParams("cwd", "must be an absolute path, is %q", clip(cwd))
 	case len(more) > 0:
 		return invalidParams("additionalDirectories", "are not offered: a session works in one folder")
 	}
-	if servers > 0 {
-		s.o.Log.Warn("the client's MCP servers are not used: they are set in the configuration, under mcp_servers", "servers", servers)
-	}
 	return nil
-}
-
-func (s *server) newSession(ctx context.Context, p sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
-	if err := s.where(p.Cwd, p.AdditionalDirectories, len(p.McpServers)); err != nil {
-		return sdk.NewSessionResponse{}, err
-	}
-	owned, err := s.backend.New(ctx, p.Cwd)
-	if err != nil {
-		return sdk.NewSessionResponse{}, err
-	}
-	id := sdk.SessionId(owned.Header().ID)
-	s.open(id, owned)
-	return sdk.NewSessionResponse{SessionId: id, Modes: modes(owned)}, nil
-}
-
-func (s *server) load(ctx context.Context, p sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
-	if err := s.where(p.Cwd, p.AdditionalDirectories, len(p.McpServers)); err != nil {
-		return sdk.LoadSessionResponse{}, err
-	}
-	at, err := s.reopen(ctx, p.SessionId, p.Cwd, true)
-	if err != nil {
-		return sdk.LoadSessionResponse{}, err
-	}
-	return sdk.LoadSessionResponse{Modes: modes(at.session)}, nil
-}
-
-func (s *server) resume(ctx context.Context, p sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
-	if err := s.where(p.Cwd, p.AdditionalDirectories, len(p.McpServers)); err != nil {
-		return sdk.ResumeSessionResponse{}, err
-	}
-	at, err := s.reopen(ctx, p.SessionId, p.Cwd, false)
-	if err != nil {
-		return sdk.ResumeSessionResponse{}, err
-	}
-	return sdk.ResumeSessionResponse{Modes: modes(at.session)}, nil
-}
-
-// reopen takes an old session and tells what happened in it, if tell says so. A
-// session that is open here is left first, so that it is told from its file.
-func (s *server) reopen(ctx context.Context, id sdk.SessionId, cwd string, tell bool) (*place, error) {
-	if at, err := s.at(id); err == nil {
-		if at.busy() {
-			return nil, invalidParams("sessionId", "a prompt of session %s is being worked on; cancel it or wait for its end", id)
-		}
-		if err := s.take(id).leave(session.CauseDisposed); err != nil {
-			return nil, err
-		}
-	}
-	owned, err := s.backend.Load(ctx, string(id), cwd)
-	if err != nil {
-		return nil, err
-	}
-	at := s.open(id, owned)
-	if err := at.catchUp(ctx, tell); err != nil {
-		s.take(id)
-		return nil, joined(err, at.leave(session.CauseDisposed))
-	}
-	return at, nil
 }
 
 func modes(owned Session) *sdk.SessionModeState {
@@ -178,6 +114,9 @@ func (s *server) setMode(ctx context.Context, p sdk.SetSessionModeRequest) (sdk.
 	if err != nil {
 		return sdk.SetSessionModeResponse{}, err
 	}
+	if err := at.ready(ctx); err != nil {
+		return sdk.SetSessionModeResponse{}, err
+	}
 	var known []string
 	for _, l := range levels {
 		known = append(known, l.id)
@@ -188,35 +127,25 @@ func (s *server) setMode(ctx context.Context, p sdk.SetSessionModeRequest) (sdk.
 	return sdk.SetSessionModeResponse{}, at.session.SetLevel(context.WithoutCancel(ctx), string(p.ModeId))
 }
 
-func (s *server) list(ctx context.Context, p sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
+func (s *server) list(p sdk.ListSessionsRequest) (work[sdk.ListSessionsResponse], error) {
 	if p.Cursor != nil {
-		return sdk.ListSessionsResponse{}, invalidParams("cursor", "is none that was given out: the list is whole")
+		return nil, invalidParams("cursor", "is none that was given out: the list is whole")
 	}
-	all, err := s.backend.List(ctx)
-	if err != nil {
-		return sdk.ListSessionsResponse{}, err
-	}
-	res := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
-	for _, i := range all {
-		if p.Cwd != nil && filepath.Clean(*p.Cwd) != i.Cwd {
-			continue
+	return func(ctx context.Context) (sdk.ListSessionsResponse, error) {
+		res := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
+		all, err := s.backend.List(ctx)
+		for _, i := range all {
+			if p.Cwd != nil && filepath.Clean(*p.Cwd) != i.Cwd {
+				continue
+			}
+			info := sdk.SessionInfo{SessionId: sdk.SessionId(i.ID), Cwd: i.Cwd, UpdatedAt: sdk.Ptr(i.Updated.UTC().Format(time.RFC3339))}
+			if i.Title != "" {
+				info.Title = sdk.Ptr(i.Title)
+			}
+			res.Sessions = append(res.Sessions, info)
 		}
-		info := sdk.SessionInfo{SessionId: sdk.SessionId(i.ID), Cwd: i.Cwd, UpdatedAt: sdk.Ptr(i.Updated.UTC().Format(time.RFC3339))}
-		if i.Title != "" {
-			info.Title = sdk.Ptr(i.Title)
-		}
-		res.Sessions = append(res.Sessions, info)
-	}
-	return res, nil
-}
-
-func (s *server) closeSession(_ context.Context, p sdk.CloseSessionRequest) (sdk.CloseSessionResponse, error) {
-	at := s.take(p.SessionId)
-	if at == nil {
-		_, err := s.at(p.SessionId)
-		return sdk.CloseSessionResponse{}, err
-	}
-	return sdk.CloseSessionResponse{}, at.leave(session.CauseDisposed)
+		return res, err
+	}, nil
 }
 
 func (s *server) cancel(_ context.Context, p sdk.CancelNotification) (any, error) {

@@ -28,14 +28,26 @@ func TestTheClientOfTheNPMPackage(t *testing.T) {
 	w := newWorld(t, `
 responses:
   - reasoning: I should look first.
-    tool_calls: [{id: w1, name: write, arguments: {file_path: ../out.txt, content: "x\n"}}]
+    tool_calls:
+      - {id: w1, name: write, arguments: {file_path: ../out.txt, content: "x\n"}}
+      - {id: t1, name: todo_write, arguments: {todos: [{content: write it, status: in_progress}]}}
   - text: written
   - tool_calls: [{id: q1, name: ask_user_question, arguments: {questions: [{id: port, question: "Which port?", options: [{label: "8080"}, {label: "9090"}]}]}}]
   - text: cut
     finish: length
   - text: late
     delay_ms: 60000
+  - error: {code: AUTH, message: the key is refused}
+  - tool_calls: [{id: w2, name: write, arguments: {file_path: ../other.txt, content: "x\n"}}]
+  - text: not written
+  - tool_calls: [{id: e1, name: edit, arguments: {file_path: a.txt, old_string: two, new_string: zwei}}]
+  - text: edited
+  - tool_calls: [{id: q2, name: ask_user_question, arguments: {questions: [{id: color, question: "Which colour?", options: [{label: red}, {label: blue}]}]}}]
+  - text: never
 `)
+	if err := os.WriteFile(filepath.Join(w.ws, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	script := filepath.Join(dir, "deepseek-client.mjs") // beside node_modules, where imports are looked up
 	if err := os.WriteFile(script, []byte(npmClient), 0o600); err != nil {
 		t.Fatal(err)
@@ -52,13 +64,36 @@ responses:
 	}
 	at := 0
 	for _, want := range []string{
-		"initialized 1", "thought I should look first.", "tool_call w1 edit pending", "ask create", "tool_call_update w1 completed diff", "text written", "first end_turn",
-		"ask Which port?", "text cut", "second end_turn", "too early -32602", "third cancelled", "mode {}", "sessions 1", "exit 0",
+		"initialized 1", "thought I should look first.", "tool_call w1 edit pending", "ask create", "tool_call_update w1 completed diff line 1",
+		"plan write it: in_progress", "text written", "first end_turn",
+		"ask Which port?", "text cut", "token limit", "second end_turn", "too early -32602", "third cancelled",
+		"fourth -32603 AUTH: the key is refused", "tool_call w2", "tool_call_update w2 failed", "text not written", "fifth end_turn",
+		"tool_call_update e1 completed diff line 2", "sixth end_turn", "blocks -32602 prompt[1].name: is missing", "mode {}", "sessions 1",
+		"ask Which colour?", "exit 0", "stdout sound", "answered once true", `last {"stopReason":"cancelled"}`,
 	} {
 		i := strings.Index(string(out)[at:], want)
 		if i < 0 {
 			t.Fatalf("%q has not come, or not in its place", want)
 		}
 		at += i
+	}
+	// The client is gone, and its question is still open.
+	_, id, _ := strings.Cut(string(out), "session ")
+	id, _, _ = strings.Cut(id, "\n")
+	rest := filepath.Join(filepath.Dir(w.script), "rest.yaml")
+	if err := os.WriteFile(rest, []byte("responses: [{text: painted}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, said, errs := w.command("answer", id, "q2", "--select", "color=blue", "--model", "script:"+rest); code != 0 || !strings.Contains(said, "painted") {
+		t.Errorf("answer: %d %s %s", code, said, errs)
+	}
+	if said := w.questions(id); !strings.Contains(said, `"callId":"q2"`) || !strings.Contains(said, `"active":[]`) {
+		t.Errorf("questions: %s", said)
+	}
+	if code, said, errs := w.command("sessions", "check", id); code != 0 {
+		t.Errorf("check: %d %s %s", code, said, errs)
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(w.ws), "other.txt")); err == nil {
+		t.Error("a write that was refused was made")
 	}
 }

@@ -12,17 +12,28 @@ import (
 	"deepseek/internal/session"
 )
 
-// place is the client's place at one session.
+// place is the client's place at one session. It is there before the session
+// is, which is then being opened: opened, session, teller and failed are the
+// opener's until it closes opened.
 //
 // mu guards slot, cancels, leaving, told, over and changed. The teller belongs
 // to whoever tells: first the handler that loads the session, then the one
 // goroutine that follows it.
 type place struct {
-	server  *server
-	id      sdk.SessionId
+	server *server
+	id     sdk.SessionId
+	closed bool            // by the client; guarded by the server's mu
+	wanted context.Context // ends when it is closed
+	unwant context.CancelFunc
+
+	opened  chan struct{} // closed when the session is there, or cannot be opened
+	failed  error         // why it cannot; nothing below is used then
 	session Session
 	teller  *teller
 	unwatch func()
+
+	leaveOnce sync.Once
+	left      error // how leaving went
 
 	mu      sync.Mutex
 	slot    *slot         // of the prompt in flight
@@ -39,12 +50,41 @@ type place struct {
 	cards sync.WaitGroup
 }
 
-func newPlace(s *server, id sdk.SessionId, owned Session) *place {
-	p := &place{server: s, id: id, session: owned}
-	p.teller = newTeller(owned.Dir(), p.update)
-	p.told = owned.First()
-	p.unwatch = owned.Watch(p.see)
+// newPlace is a place at a session that is to be opened.
+func newPlace(s *server, id sdk.SessionId) *place {
+	p := &place{server: s, id: id, opened: make(chan struct{})}
+	p.wanted, p.unwant = context.WithCancel(s.ctx)
 	return p
+}
+
+// attach is the opener's: the session is there.
+func (p *place) attach(owned Session) {
+	p.session = owned
+	p.teller = newTeller(owned.Dir(), p.update)
+	p.mu.Lock()
+	p.told = owned.First()
+	p.mu.Unlock()
+	p.unwatch = owned.Watch(p.see)
+}
+
+// isOpen tells whether the session is there.
+func (p *place) isOpen() bool {
+	select {
+	case <-p.opened:
+		return p.failed == nil
+	default:
+		return false
+	}
+}
+
+// ready returns when the session is there, or the error why it will not be.
+func (p *place) ready(ctx context.Context) error {
+	select {
+	case <-p.opened:
+		return p.failed
+	case <-ctx.Done():
+		return errLeft
+	}
 }
 
 func (p *place) update(u sdk.SessionUpdate) error { return p.server.update(p.id, u) }
@@ -205,17 +245,36 @@ func (p *place) ended(err error) {
 }
 
 // leave ends the work, tells the client the last of it, and frees the session.
+// A session that is being opened is left when it is there. It may be called from
+// several goroutines, which all wait for the end.
 func (p *place) leave(cause string) error {
 	p.mu.Lock()
 	p.leaving = true
 	sl := p.slot
-	if sl != nil {
-		sl.cancelled = true
+	if sl != nil && !p.isOpen() {
+		sl.cancelled = true // and is not queued
 	}
 	p.mu.Unlock()
-	if sl != nil {
-		<-sl.begun
+	<-p.opened
+	if p.failed != nil {
+		return nil // its opener tells that, and leaves nothing behind
 	}
+	if sl != nil {
+		<-sl.begun // what was taken up is in the log
+		p.mu.Lock()
+		sl.cancelled = true
+		p.mu.Unlock()
+	}
+	p.leaveOnce.Do(func() { p.left = p.end(cause) })
+	return p.left
+}
+
+// end is leave once nothing is being begun there any more.
+func (p *place) end(cause string) error {
+	p.unwant()
+	p.mu.Lock()
+	p.leaving = true
+	p.mu.Unlock()
 	err := p.session.Rest(context.Background(), cause)
 	if p.stop != nil {
 		flush, cancel := context.WithTimeout(context.Background(), flushTime)

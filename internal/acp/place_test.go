@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"deepseek/internal/config"
 	"deepseek/internal/question"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
@@ -21,6 +22,7 @@ const patience = 10 * time.Second
 
 // fake is a session whose log and status the test writes. mu guards what is below it.
 type fake struct {
+	id      string
 	notices chan remote.Notice
 	queued  chan string // texts
 	failure error       // of following, once notices is closed
@@ -32,19 +34,28 @@ type fake struct {
 	discarded []string
 	inInbox   bool
 	rested    string
+	watcher   func(question.Event)
+	claim     remote.Claim
+	closed    int
 }
 
 func newFake() *fake {
-	return &fake{notices: make(chan remote.Notice, 64), queued: make(chan string, 8), status: statusIdle}
+	return &fake{id: "S", notices: make(chan remote.Notice, 64), queued: make(chan string, 8), status: statusIdle}
 }
 
-func (f *fake) Header() session.Header                 { return session.Header{ID: "S"} }
+func (f *fake) Header() session.Header                 { return session.Header{ID: f.id} }
 func (f *fake) Dir() string                            { return "/ws" }
 func (f *fake) First() int64                           { return 0 }
 func (f *fake) Level() string                          { return "read-only" }
 func (f *fake) SetLevel(context.Context, string) error { return nil }
 func (f *fake) AnswerCommand(callID string) string     { return "deepseek answer S " + callID }
-func (f *fake) Close() error                           { return nil }
+
+func (f *fake) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed++
+	return nil
+}
 
 func (f *fake) Queue(_ context.Context, text string) (string, error) {
 	if text == "refuse" {
@@ -107,8 +118,12 @@ func (f *fake) Follow(ctx context.Context, _ int64, sink func(remote.Notice) err
 	}
 }
 
-func (f *fake) Watch(func(question.Event)) (stop func())                       { return func() {} }
-func (f *fake) Attach(string) (remote.Claim, bool)                             { return nil, false }
+func (f *fake) Watch(w func(question.Event)) (stop func()) {
+	f.watcher = w
+	return func() {}
+}
+
+func (f *fake) Attach(string) (remote.Claim, bool)                             { return f.claim, f.claim != nil }
 func (f *fake) Waiting(context.Context) ([]remote.ActiveQuestion, error)       { return nil, nil }
 func (f *fake) Answer(context.Context, string, []session.Answer) (bool, error) { return false, nil }
 
@@ -164,11 +179,45 @@ type desk struct {
 	in   chan string
 	out  chan string
 	done chan error
+
+	// Of sessions that are slow to open:
+	opening chan string // their ids
+	opened  chan error  // from the test: nil = it is there
+	late    chan *fake  // it
 }
 
-func (d *desk) New(context.Context, string) (Session, error)          { return d.fake, nil }
-func (d *desk) Load(context.Context, string, string) (Session, error) { return d.fake, nil }
-func (d *desk) List(context.Context) ([]Info, error)                  { return nil, nil }
+func (d *desk) New(ctx context.Context, cwd string, _ []config.Server) (Session, error) {
+	if cwd != "/slow" {
+		return d.fake, nil
+	}
+	return d.slowly(ctx, "NEW")
+}
+
+func (d *desk) Load(ctx context.Context, id, cwd string, _ []config.Server) (Session, error) {
+	if cwd != "/slow" {
+		return d.fake, nil
+	}
+	return d.slowly(ctx, id)
+}
+
+func (d *desk) List(context.Context) ([]Info, error) { return nil, nil }
+
+// slowly is a session that is there when the test says so, or cannot be opened.
+func (d *desk) slowly(ctx context.Context, id string) (Session, error) {
+	d.opening <- id
+	select {
+	case err := <-d.opened:
+		if err != nil {
+			return nil, err
+		}
+		f := newFake()
+		f.id = id
+		d.late <- f
+		return f, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
 
 func (d *desk) Next() ([]byte, bool, error) {
 	line, ok := <-d.in
@@ -184,7 +233,8 @@ func (d *desk) Write(line []byte) (int, error) {
 }
 
 func newDesk(t *testing.T) *desk {
-	d := &desk{t: t, fake: newFake(), in: make(chan string), out: make(chan string, 256), done: make(chan error, 1)}
+	d := &desk{t: t, fake: newFake(), in: make(chan string), out: make(chan string, 256), done: make(chan error, 1),
+		opening: make(chan string, 16), opened: make(chan error, 16), late: make(chan *fake, 16)}
 	go func() { d.done <- serve(context.Background(), d, d, d, Options{}) }()
 	d.in <- `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`
 	d.in <- `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/ws","mcpServers":[]}}`
@@ -399,21 +449,49 @@ func TestAMessageThatCannotBeQueuedFailsThePromptAndFreesTheSlot(t *testing.T) {
 	d.end()
 }
 
-func TestDiffsOfAUnifiedDiff(t *testing.T) {
-	two := "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n+zwei\n@@ -9,2 +9,3 @@\n nine\n-ten\n\\ No newline at end of file\n+ten\n+eleven\n"
-	shown, where := diffs("/ws/f", two)
-	if len(shown) != 2 || len(where) != 2 || *where[1].Line != 9 {
-		t.Fatalf("%+v %+v", shown, where)
+func TestACancelAfterTheModelFailedEndsWhatOthersStarted(t *testing.T) {
+	d := newDesk(t)
+	d.queue(3, "a")
+	d.fake.turn(1, failed, "a")
+	d.want(3, "SERVER")
+	d.in <- `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"S"}}`
+	d.end()
+	if len(d.fake.cancels) != 1 || !d.fake.cancels[0] {
+		t.Errorf("cancels: %v, want one that keeps the inbox", d.fake.cancels)
 	}
-	if d := shown[0].Diff; *d.OldText != "one\ntwo\n" || d.NewText != "one\nzwei\n" {
-		t.Errorf("%+v", d)
-	}
-	if d := shown[1].Diff; *d.OldText != "nine\nten" || d.NewText != "nine\nten\neleven\n" {
-		t.Errorf("%+v", d)
-	}
-	for _, odd := range []string{"", "\n", "@@ ", "@@ x\n", "@@ -1 +\n+a", "no diff\n+x\n"} {
-		if _, where := diffs("/ws/f", odd); len(where) == 0 {
-			t.Errorf("%q: no place", odd)
+}
+
+// beaten is a claim on a wait that another client answers at the moment when
+// its time is up.
+type beaten struct{ ended chan question.Ended }
+
+func (b beaten) Card() question.Card                                     { return question.Card{} }
+func (b beaten) Remaining() time.Duration                                { return time.Millisecond }
+func (b beaten) Respond(context.Context, []session.Answer) (bool, error) { return false, nil }
+func (b beaten) Ended() <-chan question.Ended                            { return b.ended }
+func (b beaten) Detach()                                                 {}
+
+func (b beaten) Reject(context.Context, string) (bool, error) {
+	b.ended <- question.Ended{Outcome: question.Answered}
+	close(b.ended)
+	return false, nil
+}
+
+func TestExpiryThatLosesToAnAnswerIsNotToldAsPending(t *testing.T) {
+	d := newDesk(t)
+	b := beaten{ended: make(chan question.Ended, 1)}
+	d.fake.claim = b
+	d.fake.watcher(question.Event{Type: question.Opened, Card: question.Card{
+		CallID: "q1", Kind: question.KindQuestion, Timed: true,
+		Questions: []session.Question{{ID: "a", Question: "A?", Options: []session.Option{{Label: "x"}}}},
+	}})
+	for line := range d.out {
+		if strings.Contains(line, "$/cancel_request") {
+			break
+		}
+		if strings.Contains(line, "Left pending. Answer it later") {
+			t.Error("it was told as pending")
 		}
 	}
+	d.end()
 }

@@ -72,7 +72,12 @@ func (p *place) run(ctx context.Context, sl *slot, text string) (sdk.StopReason,
 			<-done // it must not hit the next prompt
 		}
 	}()
-	p.queue(sl, text)
+	<-p.opened // soon, or its opener gives up
+	if p.failed != nil {
+		p.unqueued(sl, p.failed)
+	} else {
+		p.queue(sl, text)
+	}
 	o := <-sl.outcome
 	return o.reason, o.err
 }
@@ -88,13 +93,7 @@ func (p *place) queue(sl *slot, text string) {
 	sl.id = id
 	close(sl.known)
 	if id == "" {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.free(sl)
-		if sl.cancelled {
-			err = nil
-		}
-		p.settle(sl, outcome{reason: sdk.StopReasonCancelled, err: err})
+		p.unqueued(sl, err)
 		return
 	}
 	if p.stop == nil {
@@ -103,8 +102,9 @@ func (p *place) queue(sl *slot, text string) {
 	p.session.Start()
 	p.mu.Lock()
 	cancelled, leaving := sl.cancelled, p.leaving
+	sl.cancelled = cancelled || leaving
 	p.mu.Unlock()
-	if cancelled {
+	if cancelled || leaving {
 		// The cancel may have come before there was anything to cancel.
 		if err := p.session.Cancel(context.Background(), leaving); err != nil && !isLeaving(err) {
 			p.server.o.Log.Warn("a prompt could not be cancelled", "session", p.id, "error", err)
@@ -123,6 +123,17 @@ func (p *place) queue(sl *slot, text string) {
 	}
 }
 
+// unqueued ends a prompt whose message is not in the session.
+func (p *place) unqueued(sl *slot, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free(sl)
+	if sl.cancelled {
+		err = nil
+	}
+	p.settle(sl, outcome{reason: sdk.StopReasonCancelled, err: err})
+}
+
 func (p *place) wasCancelled(sl *slot) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,11 +145,16 @@ func (p *place) cancel() error {
 	p.mu.Lock()
 	sl := p.slot
 	p.cancels++
+	prompt := sl != nil && !sl.answered
 	p.mu.Unlock()
-	if sl != nil {
+	switch {
+	case prompt:
 		return p.cancelSlot(sl)
+	case !p.isOpen():
+		return nil // nothing goes on yet
 	}
-	// Answers that others have queued are not the client's to throw away.
+	// What goes on is others', also where it keeps the slot of a prompt that has
+	// failed. Answers that they have queued are not the client's to throw away.
 	return p.session.Cancel(context.Background(), true)
 }
 
@@ -151,6 +167,9 @@ func (p *place) cancelSlot(sl *slot) error {
 	}
 	sl.cancelled = true
 	p.mu.Unlock()
+	if !p.isOpen() {
+		return nil // it is not queued then
+	}
 	return p.session.Cancel(context.Background(), false)
 }
 

@@ -24,8 +24,7 @@ func TestCancelRightBehindThePromptAnswersItOnceAsCancelled(t *testing.T) {
 
 func TestCancelWhileTheModelAnswers(t *testing.T) {
 	s := newWorld(t, "responses: [{tool_calls: [{name: bash, arguments: {command: 'echo begun; sleep 60'}}]}, {text: after}]").start("--permission", "full-access")
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	id := s.prompted()
 	s.update(`"in_progress"`)
 	s.send(cancel(id))
 	s.update(`"failed"`)
@@ -57,8 +56,7 @@ func TestSecondPromptIsRefusedAndTheFirstIsNotDisturbed(t *testing.T) {
 
 func TestEveryUpdateComesBeforeTheAnswer(t *testing.T) {
 	s := newWorld(t, "responses: [{reasoning: thought, text: "+strings.Repeat("word ", 200)+"end}]").start()
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	s.prompted()
 	s.answer(3).stop(t, "end_turn")
 	s.mu.Lock()
 	var text strings.Builder
@@ -95,8 +93,7 @@ func TestModelErrorRejectsThePromptAndTheSessionGoesOn(t *testing.T) {
 
 func TestTokenLimitIsTheEndOfATurn(t *testing.T) {
 	s := newWorld(t, "responses: [{text: cut, finish: length}]").start()
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	s.prompted()
 	s.update("token limit")
 	s.answer(3).stop(t, "end_turn")
 	s.end()
@@ -104,8 +101,7 @@ func TestTokenLimitIsTheEndOfATurn(t *testing.T) {
 
 func TestLimitOfStepsIsTheEndOfATurn(t *testing.T) {
 	s := newWorld(t, "responses: [{tool_calls: [{name: glob, arguments: {pattern: '*'}}]}, {text: more}]").start("--max-steps", "1")
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
+	s.prompted()
 	s.update("limit of steps")
 	s.answer(3).stop(t, "end_turn")
 	s.end()
@@ -114,13 +110,8 @@ func TestLimitOfStepsIsTheEndOfATurn(t *testing.T) {
 func TestDisconnectCancelsThePromptAndLeavesASoundSession(t *testing.T) {
 	w := newWorld(t, "responses: [{text: late, delay_ms: 60000}]")
 	s := w.start()
-	id := s.begun()
-	s.send(prompt(3, id, "go"))
-	if err := s.in.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s.answer(3).stop(t, "cancelled")
-	s.exit(0)
+	id := s.prompted()
+	s.hangUp()
 	if code, out, errs := w.command("sessions", "check", id); code != 0 {
 		t.Errorf("check: %d %s %s", code, out, errs)
 	}
@@ -142,14 +133,9 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	w := newWorld(t, question)
 	round := func() {
 		s := w.start(timed(600)...)
-		id := s.begun()
-		s.send(prompt(3, id, "go"))
+		s.prompted()
 		s.asks()
-		if err := s.in.Close(); err != nil {
-			t.Fatal(err)
-		}
-		s.answer(3).stop(t, "cancelled")
-		s.exit(0)
+		s.hangUp()
 	}
 	round()
 	before := runtime.NumGoroutine()

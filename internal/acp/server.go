@@ -18,16 +18,18 @@ import (
 	"deepseek/internal/session"
 )
 
-// flushTime is how long a client that leaves may take to read what is left.
+// flushTime is how long a client that leaves may take to read what is left, and
+// how long what it has asked for may take to be done.
 const flushTime = 5 * time.Second
 
 // server serves one client. Handlers take messages up one at a time, in the
 // order of their arrival; a prompt then goes on by itself.
 //
-// mu guards ready and places.
+// mu guards ready, forms, places, and whether one of these is closed.
 type server struct {
 	ctx     context.Context // ends when the client is left
 	asking  context.Context // ends when nothing new is begun any more
+	patient context.Context // ends some time after the client has left
 	backend Backend
 	o       Options
 	wire    *wire
@@ -35,9 +37,12 @@ type server struct {
 	conn    *sdk.Connection
 
 	work sync.WaitGroup // requests that are at the client
+	long sync.WaitGroup // requests whose work goes on while others are served
+	busy chan struct{}  // a token for each of these
 
 	mu     sync.Mutex
 	ready  bool
+	forms  bool // the client shows forms
 	places map[sdk.SessionId]*place
 }
 
@@ -67,7 +72,11 @@ func serve(asking context.Context, in lines, out io.Writer, b Backend, o Options
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(asking))
 	defer cancel()
-	s := &server{ctx: ctx, asking: asking, backend: b, o: o, wire: newWire(out), places: map[sdk.SessionId]*place{}}
+	patient, hurry := context.WithCancel(ctx)
+	s := &server{
+		ctx: ctx, asking: asking, patient: patient, backend: b, o: o, wire: newWire(out),
+		busy: make(chan struct{}, atOnce), places: map[sdk.SessionId]*place{},
+	}
 	s.gate = newGate(in, s.wire)
 	s.conn = sdk.NewConnection(s.handle, s.wire, s.gate)
 	s.conn.SetLogger(o.Log)
@@ -77,15 +86,22 @@ func serve(asking context.Context, in lines, out io.Writer, b Backend, o Options
 	if asking.Err() != nil {
 		cause = session.CauseUser
 	}
+	late := time.AfterFunc(flushTime, hurry)
 	err := s.dispose(cause)
+	s.long.Wait()
+	late.Stop()
+	hurry()
+	err = errors.Join(err, s.dispose(cause)) // of sessions that have come up only now
 	<-s.wire.square()
 	cancel()
 	s.work.Wait()
 	return err
 }
 
-// handle serves one message. It is the SDK's handler, and never panics.
-func (s *server) handle(ctx context.Context, name string, params json.RawMessage) (result any, failed *sdk.RequestError) {
+// handle serves one message. It is the SDK's handler, and never panics. The
+// parameters are the gate's.
+func (s *server) handle(ctx context.Context, name string, _ json.RawMessage) (result any, failed *sdk.RequestError) {
+	params := s.gate.handed()
 	var once sync.Once
 	taken := func() { once.Do(func() { s.gate.taken <- struct{}{} }) }
 	defer taken()
@@ -114,35 +130,24 @@ func (s *server) initialized() bool {
 	return s.ready
 }
 
+// showsForms tells whether the client offers elicitation of that kind.
+func (s *server) showsForms() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.forms
+}
+
 // at is the place at a session that is open here.
 func (s *server) at(id sdk.SessionId) (*place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.places[id]; p != nil {
+	if p := s.places[id]; p != nil && !p.closed {
 		return p, nil
 	}
 	return nil, &sdk.RequestError{
 		Code: codeNotFound, Message: fmt.Sprintf("session %q is not open here; load it first", clip(string(id))),
 		Data: errorData{Code: remote.CodeSessionNotFound},
 	}
-}
-
-// open gives the client its place at a session.
-func (s *server) open(id sdk.SessionId, owned Session) *place {
-	p := newPlace(s, id, owned)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.places[id] = p
-	return p
-}
-
-// take removes a place, nil if there is none.
-func (s *server) take(id sdk.SessionId) *place {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.places[id]
-	delete(s.places, id)
-	return p
 }
 
 // dispose leaves all sessions at once.

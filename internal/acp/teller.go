@@ -49,6 +49,13 @@ func decoded(e session.Event, into any) bool { return json.Unmarshal(e.Data, int
 
 // delta tells text as it streams.
 func (t *teller) delta(d remote.Delta) error {
+	if d.Kind == session.StreamDiscarded {
+		if len(t.streamed) == 0 {
+			return nil
+		}
+		clear(t.streamed)
+		return t.text(session.BlockText, "\n\n*(The answer broke off: what there was of it does not count.)*\n\n")
+	}
 	b := t.streamed[d.Kind]
 	if b == nil {
 		b = &strings.Builder{}

@@ -39,7 +39,7 @@ func (c *Client) Cancel(ctx context.Context, keepInbox bool) error {
 // Read returns a page of the log from a seq on.
 func (c *Client) Read(ctx context.Context, fromSeq int64) (ReadResult, error) {
 	var r ReadResult
-	err := c.call(ctx, MethodRead, ReadParams{FromSeq: fromSeq}, &r)
+	err := c.call(ctx, MethodRead, ReadParams{FromSeq: Whole(fromSeq)}, &r)
 	return r, err
 }
 

@@ -3,13 +3,9 @@ package remote
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"sync"
-	"unicode/utf8"
-
-	"github.com/creachadair/jrpc2"
 )
 
 // channel feeds a jrpc2 server one request at a time: Recv hands out the next
@@ -66,8 +62,8 @@ func (c *channel) Recv() ([]byte, error) {
 			}
 			continue
 		}
-		if refused := c.check(line); refused != nil {
-			if c.out.push(errorLine(refused)) != nil {
+		if r := checkLine(line, c.in.lim.line); r != nil {
+			if c.out.push(errorLine(r.id, r.err)) != nil {
 				return nil, io.EOF
 			}
 			continue
@@ -83,26 +79,6 @@ func (c *channel) Recv() ([]byte, error) {
 		c.mu.Unlock()
 		return line.text, nil
 	}
-}
-
-// check refuses a line that is no request, whatever it says.
-func (c *channel) check(line inLine) *jrpc2.Error {
-	text := bytes.TrimSpace(line.text)
-	switch {
-	case line.tooLong:
-		return jrpc2.Errorf(jrpc2.InvalidRequest, "the line is longer than %d bytes and was skipped", c.in.lim.line)
-	case len(text) == 0:
-		return nil
-	case !utf8.Valid(text):
-		return jrpc2.Errorf(jrpc2.ParseError, "the line is not UTF-8")
-	case !json.Valid(text):
-		return jrpc2.Errorf(jrpc2.ParseError, "the line is no JSON: %v", json.Unmarshal(text, new(json.RawMessage)))
-	case text[0] == '[':
-		return jrpc2.Errorf(jrpc2.InvalidRequest, "batches are not served: send one request a line")
-	case text[0] != '{':
-		return jrpc2.Errorf(jrpc2.InvalidRequest, "a request is an object, got %s", kindOfJSON(text))
-	}
-	return nil
 }
 
 func (c *channel) idle() bool {

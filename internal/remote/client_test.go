@@ -36,12 +36,12 @@ func TestAFailedCallSaysWhetherItWasDelivered(t *testing.T) {
 		{"the owner does not answer", func(t *testing.T, c net.Conn) { readLine(t, c) }, ErrLost, "", "deadline"},
 		{"the owner does not read", func(*testing.T, net.Conn) {}, ErrNotDelivered, "", "deadline"},
 		{"the owner did not let us in", func(_ *testing.T, c net.Conn) {
-			_, _ = c.Write(append(errorLine(wire(refuse(CodeCallerIsTool, "no"))), '\n'))
+			_, _ = c.Write(append(errorLine(nil, wire(refuse(CodeCallerIsTool, "no"))), '\n'))
 			_ = c.Close()
 		}, nil, CodeCallerIsTool, ""},
 		{"the owner dropped us", func(t *testing.T, c net.Conn) {
 			readLine(t, c)
-			_, _ = c.Write(append(errorLine(wire(errTooSlow)), '\n'))
+			_, _ = c.Write(append(errorLine(nil, wire(errTooSlow)), '\n'))
 			_ = c.Close()
 		}, ErrLost, CodeClientTooSlow, ""},
 		{"the owner refused", func(t *testing.T, c net.Conn) {

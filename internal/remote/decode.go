@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+
+	"deepseek/internal/session"
 )
 
 // decodeParams reads parameters into a struct, strictly: names are exact, what
-// is not known is refused, what has no omitempty has to be there. The error
+// is not known is refused, what has no omitempty or omitzero has to be there. The error
 // names the path of what is wrong.
 func decodeParams(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
@@ -21,7 +25,7 @@ func decodeParams(raw json.RawMessage, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
-		return invalid("", "%v", err)
+		return invalid("", "%v", session.PlainJSON(err))
 	}
 	return nil
 }
@@ -49,7 +53,7 @@ func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
 		want = "a string"
 	case reflect.Bool:
 		want = "a boolean"
-	case reflect.Int, reflect.Int64:
+	case reflect.Int64: // a Whole
 		want = "a number"
 	case reflect.Slice:
 		want = "an array"
@@ -62,9 +66,8 @@ func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
 		return invalid(path, "got %s, want %s", got, want)
 	}
 	switch t.Kind() {
-	case reflect.Int, reflect.Int64:
-		var n int64
-		if json.Unmarshal(raw, &n) != nil {
+	case reflect.Int64:
+		if _, ok := whole(raw); !ok {
 			return invalid(path, "must be a whole number of at most 64 bits, is %s", clip(raw))
 		}
 	case reflect.Slice:
@@ -106,7 +109,11 @@ func checkObject(path string, raw json.RawMessage, t reflect.Type) error {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		f, ok := fields[name]
 		if !ok {
-			return invalid(at(clip([]byte(name))), "unknown; known are %s", strings.Join(names, ", "))
+			known := "known are " + strings.Join(names, ", ")
+			if len(names) == 0 {
+				known = "there are no parameters"
+			}
+			return invalid(at(clip([]byte(name))), "unknown; %s", known)
 		}
 		if err := checkValue(at(name), members[name], f.typ); err != nil {
 			return err
@@ -129,8 +136,30 @@ func collect(t reflect.Type, into map[string]field) {
 			continue
 		}
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
-		into[name] = field{f.Type, rest == "omitempty"}
+		into[name] = field{f.Type, rest == "omitempty" || rest == "omitzero"}
 	}
+}
+
+// Whole is a whole number, however its JSON is written: 60, 60.0 and 6e1 are one.
+type Whole int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *Whole) UnmarshalJSON(raw []byte) error {
+	n, ok := whole(raw)
+	if !ok {
+		return fmt.Errorf("%s is no whole number of at most 64 bits", clip(raw))
+	}
+	*w = Whole(n)
+	return nil
+}
+
+func whole(raw []byte) (int64, bool) {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n, true
+	}
+	const exact = 1 << 53 // from here on not every whole number has a value of its own
+	f, err := strconv.ParseFloat(string(raw), 64)
+	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < exact
 }
 
 func kindOfJSON(raw []byte) string {

@@ -17,13 +17,16 @@ var ErrGone = errors.New("the question is no longer waiting")
 // Desk is where the answer to one card goes, over a client's connection. Its
 // claim ends with the connection.
 //
-// The client's mutex guards over and the sending side of the channels.
+// The client's mutex guards the claim, over and the sending side of the channels.
 type Desk struct {
 	c      *Client
 	callID string
 	wait   chan time.Duration // what attaching yielded
 	ended  chan question.Ended
 	over   bool // ended is closed
+
+	claimed  bool      // what is left was told, which happens once a claim
+	deadline time.Time // of the claim; zero: it has none
 }
 
 // Desk is for the wait of one call. A call has one desk a client.
@@ -52,6 +55,7 @@ func (d *Desk) Attach(ctx context.Context) (remaining time.Duration, timed bool,
 	case <-d.wait: // of an attach that was given up
 	default:
 	}
+	held, left := d.claimed, d.left()
 	c.mu.Unlock()
 	var r AttachResult
 	if err := c.call(ctx, MethodAttach, CallParams{CallID: d.callID}, &r); err != nil {
@@ -61,6 +65,9 @@ func (d *Desk) Attach(ctx context.Context) (remaining time.Duration, timed bool,
 	if !r.Attached {
 		d.leave()
 		return 0, false, ErrGone
+	}
+	if held {
+		return left, left >= 0, nil
 	}
 	select {
 	case remaining = <-d.wait:
@@ -72,6 +79,15 @@ func (d *Desk) Attach(ctx context.Context) (remaining time.Duration, timed bool,
 	case <-c.done:
 		return 0, false, c.lost(MethodAttach, ErrLost)
 	}
+}
+
+// left is what is left of a claim that is held, negative without a limit. The
+// caller holds the client's mutex.
+func (d *Desk) left() time.Duration {
+	if d.deadline.IsZero() {
+		return -1
+	}
+	return max(0, time.Until(d.deadline))
 }
 
 // abandon makes sure that an attach which was given up leaves no claim behind.
@@ -101,6 +117,7 @@ func (d *Desk) end(e *question.Ended) {
 func (d *Desk) leave() {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
+	d.claimed = false
 	if d.c.desks[d.callID] == d {
 		delete(d.c.desks, d.callID)
 	}
@@ -150,14 +167,15 @@ func (c *Client) notified(method string, params json.RawMessage) error {
 	case NoteWait:
 		var n WaitNote
 		if err := json.Unmarshal(params, &n); err != nil {
-			return fmt.Errorf("%s is not understood: %w", method, err)
+			return fmt.Errorf("%s is not understood: %w", method, session.PlainJSON(err))
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if d := c.desks[n.CallID]; d != nil {
 			remaining := time.Duration(n.RemainingMS) * time.Millisecond
+			d.claimed, d.deadline = true, time.Now().Add(remaining)
 			if n.RemainingMS < 0 {
-				remaining = -1
+				remaining, d.deadline = -1, time.Time{}
 			}
 			select {
 			case d.wait <- remaining:
@@ -168,7 +186,7 @@ func (c *Client) notified(method string, params json.RawMessage) error {
 	case NoteWaitEnded:
 		var n WaitEndedNote
 		if err := json.Unmarshal(params, &n); err != nil {
-			return fmt.Errorf("%s is not understood: %w", method, err)
+			return fmt.Errorf("%s is not understood: %w", method, session.PlainJSON(err))
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -109,13 +109,13 @@ func fromWire(e *jrpc2.Error) *Error {
 	return &Error{Code: code, Message: e.Message, Path: data.Path}
 }
 
-// errorLine is an error that answers no request in particular.
-func errorLine(e *jrpc2.Error) []byte {
+// errorLine is an error that answers a line; nil: no request in particular.
+func errorLine(id json.RawMessage, e *jrpc2.Error) []byte {
 	line, err := json.Marshal(struct {
-		JSONRPC string       `json:"jsonrpc"`
-		ID      any          `json:"id"`
-		Error   *jrpc2.Error `json:"error"`
-	}{jrpc2.Version, nil, e})
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   *jrpc2.Error    `json:"error"`
+	}{jrpc2.Version, id, e})
 	if err != nil { // the parts of an error object are valid JSON
 		return []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"internal error"}}`)
 	}

@@ -142,7 +142,7 @@ func (n Notice) weight() int {
 func (c *Client) told(method string, params json.RawMessage) error {
 	n, known, err := notice(method, params)
 	if err != nil {
-		return fmt.Errorf("%s is not understood: %w", method, err)
+		return fmt.Errorf("%s is not understood: %w", method, session.PlainJSON(err))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -9,13 +10,16 @@ import (
 	"time"
 )
 
+// beginning is what is kept of a line that is too long, in bytes.
+const beginning = 1 << 10
+
 // errSilent ends the input of a client that has said nothing for too long.
 var errSilent = errors.New("the client has been silent for too long")
 
 // inLine is a line that came in, without its end.
 type inLine struct {
 	text    []byte
-	tooLong bool // text is missing: it went beyond the limit
+	tooLong bool // it went beyond the limit: text is its beginning, which may name it
 }
 
 // lineReader cuts a stream into lines. Its goroutine, run, reads ahead of the
@@ -86,7 +90,8 @@ func (l *lineReader) next(buf *bufio.Reader) (inLine, error) {
 		switch {
 		case line.tooLong:
 		case len(line.text)+len(part) > l.lim.line:
-			line = inLine{tooLong: true}
+			text := append(line.text, part...)
+			line = inLine{bytes.Clone(text[:min(len(text), beginning)]), true} // the rest is let go
 		default:
 			line.text = append(line.text, part...)
 		}

@@ -54,7 +54,7 @@ func newLineStream(in, out *os.File, lim limits) (*LineStream, error) {
 }
 
 // Next is the next line without its end. tooLong is a line that went beyond the
-// limit and was skipped. io.EOF: no more come.
+// limit and was skipped; then line is its beginning (see RequestID). io.EOF: no more come.
 func (s *LineStream) Next() (line []byte, tooLong bool, err error) {
 	for {
 		l, ok, over := s.in.take()

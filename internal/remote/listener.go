@@ -154,7 +154,7 @@ func (l *Listener) take(ctx context.Context, sock *net.UnixConn, host Host, o Op
 func (c *conn) refuse(reason error) {
 	// A fresh socket takes a line at once; a client that has left needs none.
 	c.limitWrites(time.Second)
-	_, _ = c.stream.Write(append(errorLine(wire(reason)), '\n'))
+	_, _ = c.stream.Write(append(errorLine(nil, wire(reason)), '\n'))
 	_ = c.stream.Close()
 }
 

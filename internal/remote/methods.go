@@ -43,7 +43,7 @@ const (
 	NoteSubagentFinished = "subagent.finished"
 )
 
-// Parameters. A field without omitempty has to be there; a field that is not
+// Parameters. A field without omitempty or omitzero has to be there; a field that is not
 // listed is refused.
 
 // Ref names the session. On a control socket it may be left out.
@@ -58,7 +58,7 @@ type InitializeParams struct {
 	Cwd          string              `json:"cwd,omitempty"`
 	Model        string              `json:"model,omitempty"`
 	Mode         string              `json:"mode,omitempty"`
-	Timeout      *int                `json:"timeout,omitempty"` // seconds
+	Timeout      *Whole              `json:"timeout,omitempty"` // seconds
 	Permission   string              `json:"permission,omitempty"`
 	Capabilities *ClientCapabilities `json:"capabilities,omitempty"`
 }
@@ -90,7 +90,7 @@ type CancelParams struct {
 // ReadParams are those of session/read.
 type ReadParams struct {
 	Ref
-	FromSeq int64 `json:"fromSeq,omitempty"`
+	FromSeq Whole `json:"fromSeq,omitempty"`
 }
 
 // CallParams name a question's call.
@@ -103,7 +103,7 @@ type CallParams struct {
 type RespondParams struct {
 	Ref
 	CallID  string           `json:"callId"`
-	Answers []session.Answer `json:"answers,omitempty"`
+	Answers []session.Answer `json:"answers,omitzero"` // an empty batch is one that does not answer
 	Error   *RejectReason    `json:"error,omitempty"`
 }
 

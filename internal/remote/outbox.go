@@ -167,7 +167,7 @@ func (o *outbox) giveUp(reason error, keepAll bool) {
 	for _, l := range o.lines[keep:] {
 		o.size -= len(l)
 	}
-	last := append(errorLine(wire(reason)), '\n')
+	last := append(errorLine(nil, wire(reason)), '\n')
 	o.lines = append(o.lines[:keep:keep], last)
 	o.size += len(last)
 	o.freed()

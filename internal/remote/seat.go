@@ -36,6 +36,7 @@ type seat struct {
 type held struct {
 	claim Claim
 	stop  chan struct{} // closed when the claim is let go
+	over  bool          // the end of the wait is told, or about to be; guarded by the seat's mu
 }
 
 func newSeat(host Host, out *outbox, lim limits, info ServerInfo, afterAnswer func(func())) *seat {
@@ -54,26 +55,28 @@ func (s *seat) note(method string, params any) error {
 	return s.out.push(line)
 }
 
-// attach claims a wait for this connection.
+// attach claims a wait for this connection. A connection has one claim on it,
+// and is told once what is left.
 func (s *seat) attach(_ context.Context, p *CallParams) (any, error) {
 	s.mu.Lock()
-	h, again := s.claims[p.CallID]
-	s.mu.Unlock()
-	if !again {
-		claim, ok := s.host.Attach(p.CallID)
-		if !ok {
-			return AttachResult{}, nil
-		}
-		if permits(claim.Card().Kind) && !s.host.RemoteApprovals() {
-			claim.Detach()
-			return nil, refuse(CodeReadOnlyWait, "this is answered at the session's own terminal; "+
-				"start the run with --answerer remote to answer it from elsewhere")
-		}
-		h = &held{claim, make(chan struct{})}
-		s.mu.Lock()
-		s.claims[p.CallID] = h
-		s.mu.Unlock()
+	if h, again := s.claims[p.CallID]; again {
+		defer s.mu.Unlock()
+		return AttachResult{Attached: !h.over}, nil
 	}
+	s.mu.Unlock()
+	claim, ok := s.host.Attach(p.CallID)
+	if !ok {
+		return AttachResult{}, nil
+	}
+	if permits(claim.Card().Kind) && !s.host.RemoteApprovals() {
+		claim.Detach()
+		return nil, refuse(CodeReadOnlyWait, "this is answered at the session's own terminal; "+
+			"start the run with --answerer remote to answer it from elsewhere")
+	}
+	h := &held{claim: claim, stop: make(chan struct{})}
+	s.mu.Lock()
+	s.claims[p.CallID] = h
+	s.mu.Unlock()
 	s.afterAnswer(func() {
 		remaining := int64(-1)
 		if d := h.claim.Remaining(); d >= 0 {
@@ -81,9 +84,7 @@ func (s *seat) attach(_ context.Context, p *CallParams) (any, error) {
 		}
 		// A failure is the connection's, which then ends and lets go.
 		_ = s.note(NoteWait, WaitNote{s.id, p.CallID, remaining})
-		if !again {
-			s.wg.Go(func() { s.watchEnd(p.CallID, h) })
-		}
+		s.wg.Go(func() { s.watchEnd(p.CallID, h) })
 	})
 	return AttachResult{Attached: true}, nil
 }
@@ -98,6 +99,9 @@ func (s *seat) watchEnd(callID string, h *held) {
 	select {
 	case e, ok := <-h.claim.Ended():
 		if ok {
+			s.mu.Lock()
+			h.over = true
+			s.mu.Unlock()
 			// A failure is the connection's, which then ends and lets go.
 			_ = s.note(NoteWaitEnded, WaitEndedNote{s.id, callID, e.Outcome, e.Mine})
 		}
@@ -202,7 +206,7 @@ func (s *seat) read(ctx context.Context, p *ReadParams) (any, error) {
 	if p.FromSeq < 0 {
 		return nil, invalid("fromSeq", "must be at least 0, is %d", p.FromSeq)
 	}
-	page, err := s.host.Read(ctx, p.FromSeq, s.lim.page)
+	page, err := s.host.Read(ctx, int64(p.FromSeq), s.lim.page)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"deepseek/internal/question"
@@ -97,7 +98,11 @@ func TestWrongParametersAreRefusedWithTheirPath(t *testing.T) {
 		{MethodAnswer, `{"callId":"c","answers":[{"id":"q","selected":null}]}`, "answers[0].selected", "got null, want an array"},
 		{MethodRespond, `{"callId":"c"}`, "params", "either answers or error"},
 		{MethodRespond, `{"callId":"c","error":{"code":"NO"}}`, "error.code", "ASK_TIMED_OUT"},
-		{MethodPing, `{"x":1}`, "x", "unknown"},
+		{MethodPing, `{"x":1}`, "x", "unknown; there are no parameters"},
+		{MethodRead, `{"fromSeq":1e300}`, "fromSeq", "whole number"},
+		{MethodRead, `{"fromSeq":9007199254740993.0}`, "fromSeq", "whole number"},
+		{MethodRead, `{"fromSeq":-1.0}`, "fromSeq", "at least 0, is -1"},
+		{MethodRespond, `{"callId":"c","answers":[],"error":{"code":"ASK_TIMED_OUT"}}`, "params", "either answers or error"},
 	} {
 		var refused *Error
 		err := c.call(testContext(t), tt.method, json.RawMessage(tt.params), &Empty{})
@@ -186,6 +191,76 @@ func TestClaimAnswersTheWait(t *testing.T) {
 	if _, _, err := o.dial(t).Desk("c1").Attach(ctx); !errors.Is(err, ErrGone) {
 		t.Errorf("attach after the end: %v", err)
 	}
+}
+
+// JSON has one kind of number: how a whole one is written does not count.
+func TestWholeNumbersAreReadAsTheyAreMeant(t *testing.T) {
+	h := newHost()
+	for range 5 {
+		h.log(session.TypeTurnStart, session.TurnStart{Turn: 1})
+	}
+	c := serveHost(t, h).dial(t)
+	for from, want := range map[string]int{"3": 2, "3.0": 2, "3e0": 2, "0.3e1": 2, "-0": 5, "0.0": 5} {
+		var r ReadResult
+		if err := c.call(testContext(t), MethodRead, json.RawMessage(`{"fromSeq":`+from+`}`), &r); err != nil || len(r.Events) != want {
+			t.Errorf("from %s: %d events, %v", from, len(r.Events), err)
+		}
+	}
+}
+
+func TestATimeoutIsAWholeNumberToo(t *testing.T) {
+	for text, want := range map[string]Whole{"1000": 1000, "1000.0": 1000, "1e3": 1000, "-1.0": -1} {
+		var p InitializeParams
+		if err := decodeParams(json.RawMessage(`{"cwd":"/","timeout":`+text+`}`), &p); err != nil || *p.Timeout != want {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// An empty batch is one that does not answer, not one that is missing.
+func TestAnEmptyBatchReachesTheHost(t *testing.T) {
+	o := serveHost(t, newHost())
+	o.open("c1", question.KindQuestion, time.Minute)
+	d := o.dial(t).Desk("c1")
+	if _, _, err := d.Attach(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	var refused *Error
+	if _, err := d.Respond(testContext(t), []session.Answer{}); !errors.As(err, &refused) || refused.Code != question.CodeBadAnswer {
+		t.Errorf("respond: %v", err)
+	}
+}
+
+// What a desk knows of its claim holds when it attaches again.
+func TestADeskThatAttachesAgainKeepsItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		w := h.open("c1", question.KindQuestion, time.Minute)
+		h.open("c2", question.KindLegacy, -1)
+		conn, done := pipe(h, limits{line: 1 << 20, ahead: 1 << 20, queue: 1 << 20, stall: time.Second, flush: time.Second, page: 1 << 20})
+		c := newClient(t.Context(), conn)
+		d := c.Desk("c1")
+		for _, want := range []time.Duration{time.Minute, 40 * time.Second, 20 * time.Second, 0, 0} {
+			if left, timed, err := d.Attach(t.Context()); left != want || !timed || err != nil || w.held() != 1 {
+				t.Errorf("%v %v %v, %d claims, want %v", left, timed, err, w.held(), want)
+			}
+			time.Sleep(20 * time.Second) // the bubble's clock
+		}
+		if err := d.Detach(t.Context()); err != nil || w.held() != 0 {
+			t.Errorf("detach: %v, %d claims", err, w.held())
+		}
+		if left, _, err := d.Attach(t.Context()); left != time.Minute || err != nil { // as this host tells it
+			t.Errorf("anew: %v %v", left, err)
+		}
+		d = c.Desk("c2")
+		for range 2 {
+			if left, timed, err := d.Attach(t.Context()); left >= 0 || timed || err != nil {
+				t.Errorf("without a time: %v %v %v", left, timed, err)
+			}
+		}
+		_ = c.Close()
+		<-done
+	})
 }
 
 func TestRejectAndDetach(t *testing.T) {

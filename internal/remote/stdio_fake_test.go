@@ -25,6 +25,8 @@ type fakeBackend struct {
 	cause   string // of the last Rest
 	restErr error
 	setup   func(*fakeHost) // of a session that begins; may be nil
+	hold    chan struct{}   // List waits for it, if it is not nil
+	listing chan struct{}   // closed when List begins to wait
 }
 
 func newBackend() *fakeBackend {
@@ -122,7 +124,17 @@ func (b *fakeBackend) Questions(context.Context, string) (QuestionList, error) {
 	return QuestionList{Active: []ActiveQuestion{{CallID: "dead"}}}, nil
 }
 
-func (b *fakeBackend) List(context.Context) (any, error) { return []string{"row"}, nil }
+func (b *fakeBackend) List(ctx context.Context) (any, error) {
+	if b.hold != nil {
+		close(b.listing)
+		select {
+		case <-b.hold:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return []string{"row"}, nil
+}
 
 // fakeSession is a session that is owned. It writes an event when it rests.
 type fakeSession struct {

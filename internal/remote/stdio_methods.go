@@ -177,9 +177,9 @@ func (s *stdio) read(ctx context.Context, p *ReadParams) (any, error) {
 	var header session.Header
 	if at != nil {
 		header = at.host.Header()
-		page, err = at.host.Read(ctx, p.FromSeq, s.lim.page)
+		page, err = at.host.Read(ctx, int64(p.FromSeq), s.lim.page)
 	} else {
-		header, page, err = s.backend.Read(ctx, p.SessionID, p.FromSeq, s.lim.page)
+		header, page, err = s.backend.Read(ctx, p.SessionID, int64(p.FromSeq), s.lim.page)
 	}
 	if err != nil {
 		return nil, err

@@ -259,6 +259,90 @@ func TestTheClientsOwnClaims(t *testing.T) {
 	}
 }
 
+// A claim is one claim, and what is left of its wait is told once.
+func TestAttachingAgainChangesNothing(t *testing.T) {
+	b := newBackend()
+	var w *fakeWait
+	b.setup = func(h *fakeHost) { w = h.open("c1", question.KindQuestion, time.Minute) }
+	p := serveBackend(t, b, stdioLimits)
+	p.initialize()
+	p.call(MethodPrompt, newPrompt)
+	const call = `{"sessionId":"new-0","callId":"c1"`
+	for range 3 {
+		if res, _ := p.call(MethodAttach, call+`}`); res != `{"attached":true}` || w.held() != 1 {
+			t.Errorf("attach: %s, %d claims", res, w.held())
+		}
+	}
+	p.call(MethodRespond, call+`,"answers":[{"id":"q","selected":["a"]}]}`)
+	// The end of the wait is told before it is known to whoever attaches behind it.
+	for len(notes(p.seen, NoteWaitEnded)) == 0 {
+		m, err := p.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.seen = append(p.seen, m)
+	}
+	if res, _ := p.call(MethodAttach, call+`}`); res != `{"attached":false}` {
+		t.Errorf("attach to what has ended: %s", res)
+	}
+	if res, _ := p.call(MethodRespond, call+`,"answers":[{"id":"q","selected":["a"]}]}`); res != `{"accepted":false}` {
+		t.Errorf("an answer that is too late: %s", res)
+	}
+	p.call(MethodClose, `{"sessionId":"new-0"}`)
+	if n := len(notes(p.seen, NoteWait)); n != 1 {
+		t.Errorf("what is left was told %d times", n)
+	}
+}
+
+// notes are the notifications of a method.
+func notes(list []message, method string) (out []message) {
+	for _, m := range list {
+		if m.Method == method {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// However long a request takes, the end of the input does not cut it short.
+func TestASlowRequestAndWhatIsBehindItAreAnsweredAfterTheEnd(t *testing.T) {
+	b := newBackend()
+	b.listing, b.hold = make(chan struct{}), make(chan struct{})
+	p := serveBackend(t, b, stdioLimits)
+	p.initialize()
+	p.write(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":` + newPrompt + "}\n" +
+		`{"jsonrpc":"2.0","id":3,"method":"session/list","params":{}}` + "\n" + `{"jsonrpc":"2.0","id":4,"method":"ping","params":{}}`)
+	if err := p.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-b.listing
+	close(b.hold)
+	var got []string
+	for _, m := range p.rest() {
+		if len(m.ID) > 0 && m.Error == nil {
+			got = append(got, string(m.ID))
+		}
+	}
+	if strings.Join(got, " ") != "2 3 4" || p.ended() != nil || b.open() != 0 {
+		t.Errorf("answered %v, %d open", got, b.open())
+	}
+}
+
+// A signal does: the server has seconds to end.
+func TestTheEndOfTheContextCutsASlowRequestShort(t *testing.T) {
+	b := newBackend()
+	b.listing, b.hold = make(chan struct{}), make(chan struct{})
+	p := serveBackend(t, b, stdioLimits)
+	p.initialize()
+	p.write(`{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}` + "\n")
+	<-b.listing
+	p.stop()
+	p.rest()
+	if err := p.ended(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestASlowClientIsDroppedAndSlowsNobody(t *testing.T) {
 	b := newBackend()
 	lim := stdioLimits
@@ -406,7 +490,7 @@ func soupLine(r *rand.Rand, i int) (line, id string) {
 	case 2:
 		return `{"id":` + id + "," + text, ""
 	case 3:
-		return `{"id":` + id + "," + text + `,"pad":"` + strings.Repeat("x", 5<<10) + `"}`, ""
+		return `{"id":` + id + "," + text + `,"pad":"` + strings.Repeat("x", 5<<10) + `"}`, id
 	case 4:
 		return []string{"", "null", "5", `"x"`, "{}", "\xff", `{"id":{},` + text + "}", `{"jsonrpc":"2.0","id":7,"result":{}}`}[r.IntN(7)], ""
 	case 5:

@@ -69,7 +69,7 @@ func (a answer) decode(method string, result any) error {
 		return fromWire(a.err)
 	}
 	if err := json.Unmarshal(a.result, result); err != nil {
-		return fmt.Errorf("%s: the answer is not understood: %w", method, err)
+		return fmt.Errorf("%s: the answer is not understood: %w", method, session.PlainJSON(err))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (c *Client) handle(line inLine) error {
 	}
 	var m message
 	if err := json.Unmarshal(line.text, &m); err != nil {
-		return fmt.Errorf("a line from the owner is not understood: %w", err)
+		return fmt.Errorf("a line from the owner is not understood: %w", session.PlainJSON(err))
 	}
 	if m.Method != "" {
 		return c.notified(m.Method, m.Params)

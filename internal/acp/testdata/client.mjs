@@ -1,18 +1,32 @@
 // A client on the package @agentclientprotocol/sdk: node client.mjs FOLDER PROGRAM ARGUMENTS…
 import { spawn } from "node:child_process";
-import { Readable, Writable } from "node:stream";
+import { PassThrough, Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 
 const [cwd, program, ...args] = process.argv.slice(2);
 const child = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
-const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+const exited = new Promise((ok) => child.on("close", ok));
+
+// All that comes is kept, beside what the package makes of it.
+let said = "";
+const copy = new PassThrough();
+child.stdout.on("data", (b) => (said += b)).pipe(copy);
+const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(copy));
 const { agent, client } = acp.methods;
+
+let choose = "allow_once";
+let questionIsOpen;
+const open = new Promise((ok) => (questionIsOpen = ok));
 
 const editor = acp
   .client({ name: "test" })
   .onRequest(client.session.requestPermission, async ({ params }) => {
     console.log("ask", params.toolCall.title);
-    return { outcome: { outcome: "selected", optionId: params.options.find((o) => o.kind === "allow_once").optionId } };
+    if (!choose) {
+      questionIsOpen();
+      return new Promise(() => {}); // nobody is there
+    }
+    return { outcome: { outcome: "selected", optionId: params.options.find((o) => o.kind === choose).optionId } };
   })
   .onNotification(client.session.update, async ({ params: { update: u } }) => {
     switch (u.sessionUpdate) {
@@ -23,7 +37,9 @@ const editor = acp
       case "tool_call":
         return console.log("tool_call", u.toolCallId, u.kind, u.status);
       case "tool_call_update":
-        return console.log("tool_call_update", u.toolCallId, u.status, u.content?.[0]?.type ?? "");
+        return console.log("tool_call_update", u.toolCallId, u.status, u.content?.[0]?.type ?? "", "line", u.locations?.[0]?.line ?? "");
+      case "plan":
+        return console.log("plan", u.entries.map((e) => `${e.content}: ${e.status}`).join(", "));
     }
   });
 
@@ -31,7 +47,9 @@ await editor.connectWith(stream, async (ctx) => {
   const init = await ctx.request(agent.initialize, { protocolVersion: acp.PROTOCOL_VERSION, clientCapabilities: {} });
   console.log("initialized", init.protocolVersion);
   const { sessionId } = await ctx.request(agent.session.new, { cwd, mcpServers: [] });
-  const prompt = (text) => ctx.request(agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+  console.log("session", sessionId);
+  const send = (...blocks) => ctx.request(agent.session.prompt, { sessionId, prompt: blocks });
+  const prompt = (text) => send({ type: "text", text });
   const told = (name, p) => p.then((r) => console.log(name, r.stopReason), (e) => console.log(name, e.code, e.message));
 
   await told("first", prompt("write it"));
@@ -39,10 +57,35 @@ await editor.connectWith(stream, async (ctx) => {
   const third = prompt("wait");
   await told("too early", prompt("too early"));
   await ctx.notify(agent.session.cancel, { sessionId });
+  await ctx.notify(agent.session.cancel, { sessionId });
   await told("third", third);
+  await told("fourth", prompt("fail"));
+  choose = "reject_once";
+  for (let refused = true; refused; ) {
+    // The agent is not idle at once after a failure.
+    await send({ type: "text", text: "write elsewhere" }).then(
+      (r) => ((refused = false), console.log("fifth", r.stopReason)),
+      (e) => { if (e.code !== -32602) throw e; },
+    );
+  }
+  await told("sixth", prompt("edit it"));
+  await told("blocks", send({ type: "text", text: "see " }, { type: "resource_link", uri: "file:///x" }));
   console.log("mode", JSON.stringify(await ctx.request(agent.session.setMode, { sessionId, modeId: "read-only" })));
   const list = await ctx.request(agent.session.list, {});
   console.log("sessions", list.sessions.length);
+
+  choose = undefined;
+  const last = prompt("ask again");
+  last.catch(() => {}); // its connection ends
+  await open;
 });
 child.stdin.end();
-child.on("exit", (code) => console.log("exit", code));
+console.log("exit", await exited);
+
+// Nothing but messages has come, and one answer for each request, whose ids are numbers.
+const messages = said.split("\n").slice(0, -1).map((line) => JSON.parse(line));
+const sound = messages.every((m) => m.jsonrpc === "2.0" && ("method" in m || "result" in m !== "error" in m));
+console.log("stdout", sound && said.endsWith("\n") ? "sound" : "unsound");
+const answers = messages.filter((m) => !("method" in m));
+console.log("answered once", answers.length === new Set(answers.map((m) => m.id)).size, answers.length);
+console.log("last", JSON.stringify(answers.at(-1).result));

@@ -14,6 +14,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 from .errors import DeepseekError, RequestRefused, ServerDied, ServerNotFound
 
 _STDERR_KEPT = 8 << 10  # bytes
+_LONGEST_REQUEST = 64 << 20  # bytes that the server takes in a line
 
 
 def settle(f: "Future[Any]", result: Any = None, error: Optional[BaseException] = None) -> None:
@@ -70,7 +71,12 @@ class Connection:
         """Sends a request. ``then`` is called with the result in the reading thread, before anything that came behind it."""
         f: "Future[Any]" = Future()
         line = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        data = _encode(line)
+        if len(data) > _LONGEST_REQUEST:
+            why = f"{method} would be a line of {len(data)} bytes; the server takes at most {_LONGEST_REQUEST}"
+            settle(f, error=RequestRefused(_NAMES[_INVALID_REQUEST], why))
+            return f
+        data += b"\n"
         with self._mu:
             if self._over is None:
                 self._pending[line["id"]] = (f, then)
@@ -148,12 +154,11 @@ class Connection:
             self._notified(m["method"], m.get("params") or {})
             return
         error = m.get("error")
-        if m.get("id") is None:
-            if error is not None:
-                self._reason = error.get("message", "")
-            return
         with self._mu:
-            f, then = self._pending.pop(m["id"], (None, None))
+            id = m.get("id")
+            if id is None and error is not None:
+                id = self._unnamed(error)
+            f, then = self._pending.pop(id, (None, None))
         if f is None:
             return
         if error is not None:
@@ -163,6 +168,17 @@ class Connection:
         if then is not None:
             then(m["result"])
         settle(f, m["result"])
+
+    def _unnamed(self, error: dict[str, Any]) -> Optional[int]:
+        """Which request an error that names none is about. The caller holds ``_mu``.
+
+        Requests are answered in the order sent, so a line that was not understood
+        is the oldest one that has no answer; anything else is about the connection.
+        """
+        if self._pending and error.get("code") in (_PARSE_ERROR, _INVALID_REQUEST):
+            return min(self._pending)
+        self._reason = error.get("message", "")
+        return None
 
     def _finish(self, why: str) -> None:
         code: Optional[int] = None
@@ -187,5 +203,15 @@ class Connection:
         self._ended(over)
 
 
-_NAMES = {-32700: "PARSE_ERROR", -32600: "INVALID_REQUEST", -32601: "METHOD_NOT_FOUND", -32602: "INVALID_PARAMS", -32603: "INTERNAL"}
+def _encode(line: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(line, separators=(",", ":"), ensure_ascii=False).encode()
+    except UnicodeEncodeError:  # half a pair of surrogates, which only an escape can hold
+        return json.dumps(line, separators=(",", ":")).encode()
+
+
+#: errors of lines that are no requests
+_PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
+
+_NAMES = {_PARSE_ERROR: "PARSE_ERROR", _INVALID_REQUEST: "INVALID_REQUEST", -32601: "METHOD_NOT_FOUND", -32602: "INVALID_PARAMS", -32603: "INTERNAL"}
 

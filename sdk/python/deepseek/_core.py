@@ -11,7 +11,7 @@ from typing import Any, Mapping, Optional, Sequence
 from ._connection import Connection, settle
 from ._interval import Interval
 from ._questions import Ask, Wait
-from .errors import ClientClosed, DeepseekError, HandlerFailed, RunInProgress, SlowConsumer
+from .errors import ClientClosed, DeepseekError, HandlerFailed, RunInProgress, RunTimeout, SlowConsumer
 from .types import Notification, RunResult
 
 _BEHIND = 100_000  # notifications that may wait for an iterator
@@ -83,6 +83,16 @@ class Core:
 
         self._connection.request("session/prompt", params, begun).add_done_callback(refused)
         return run
+
+    def timed_out(self, run: Run, timeout: Optional[float]) -> RunTimeout:
+        """Cancels a run whose time is over. The error names the handler that had failed by then."""
+        self.abandon(run)
+        message = f"the run took longer than {timeout} s and was cancelled"
+        if run.failure is not None:
+            message += f"; a question handler had failed: {run.failure!r}"
+        error = RunTimeout(message, run.session_id)
+        error.__cause__ = run.failure
+        return error
 
     def abandon(self, run: Run) -> None:
         """Cancels a run that nobody waits for any more. What is queued is kept."""

@@ -50,9 +50,11 @@ class Wait:
             [Question._of(q) for q in self._note["questions"]], self._note["timed"], remaining,
         )
         try:
-            ask(request).add_done_callback(self._answered)
+            asked = ask(request)
         except BaseException as err:
             self._give_up(err)
+            return
+        asked.add_done_callback(self._answered)
 
     def over(self, outcome: str = "") -> None:
         """The wait has ended, or the connection has."""
@@ -103,8 +105,8 @@ class Wait:
         error = r.exception()
         if error is not None:
             if isinstance(error, RequestRefused):
-                self._detach()
-                self._failed(error)
+                self._failed(error)  # before the agent may go on and the run end
+                self._leave(failed=True)
         elif not r.result()["accepted"]:
             with self._mu:
                 outcome = self._outcome
@@ -122,12 +124,23 @@ class Wait:
 
         self._send("questions/answer", params).add_done_callback(sent)
 
-    def _detach(self) -> None:
-        self._send("questions/detach", self._ids)
-        self._let_go()
+    def _leave(self, failed: bool) -> None:
+        """Ends what is not answered here.
+
+        A wait with a time is left to that and to other clients, and so is a
+        question that the handler passes on. Without a time a handler that has
+        failed would hold the run for ever, so its wait is closed; and no answer to
+        an approval is a no.
+        """
+        permits = self._note["kind"] in ("approval", "plan-review")
+        if self._note["timed"] or not (failed or permits):
+            self._send("questions/detach", self._ids)
+            self._let_go()
+        else:
+            self._send("questions/respond", {**self._ids, "error": {"code": "ASK_CANCELLED"}})
 
     def _give_up(self, error: Optional[BaseException]) -> None:
-        if self._take("ended") == "claimed":
-            self._detach()
         if error is not None:
-            self._failed(error)
+            self._failed(error)  # as above
+        if self._take("ended") == "claimed":
+            self._leave(failed=error is not None)

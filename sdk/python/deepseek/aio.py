@@ -10,7 +10,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Mapping, Optional, S
 
 from ._core import Core, parameters
 from ._questions import Ask
-from .errors import ClientClosed, RequestTimeout, RunTimeout
+from .errors import ClientClosed, RequestTimeout
 from .types import Answer, Notification, OpenQuestion, QuestionRequest, RunResult
 
 #: As client.Handler, or a coroutine function; called in the event loop.
@@ -77,8 +77,8 @@ class AsyncClient:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(run.result), timeout)
         except (asyncio.TimeoutError, TimeoutError):
-            core.abandon(run)
-            raise RunTimeout(f"the run took longer than {timeout} s and was cancelled", run.session_id) from None
+            error = core.timed_out(run, timeout)
+            raise error from error.__cause__
         except asyncio.CancelledError:
             core.abandon(run)
             raise

@@ -10,10 +10,11 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 from ._connection import settle
 from ._core import Core, Feed, parameters
 from ._questions import Ask
-from .errors import ClientClosed, RequestTimeout, RunTimeout
+from .errors import ClientClosed, RequestTimeout
 from .types import Answer, Notification, OpenQuestion, QuestionRequest, RunResult
 
-#: Gives one answer a question, or None to leave the questions to others or to their time.
+#: Gives one answer a question, or None to leave the questions to others or to their time;
+#: for an approval or a plan review None is a no.
 Handler = Callable[[QuestionRequest], Optional[Sequence[Answer]]]
 
 
@@ -29,7 +30,9 @@ class Client:
     ``on_question`` answers questions, ``on_approval`` approvals and plan reviews
     (their questions have the options to choose from). Each call is in a thread of
     its own and may take as long as it likes: at the end of a timed question's wait
-    the agent goes on, and the answer is then sent as a late one. Without
+    the agent goes on, and the answer is then sent as a late one. If it raises, or
+    its answers do not fit, a timed question is left to its time; what has no time to
+    end it is closed without an answer, which is a no to an approval. Without
     ``on_question``, timed questions are left pending, as in any unattended run.
 
     Entering the client, or calling ``start``, starts the server and raises
@@ -92,7 +95,8 @@ class Client:
         """Runs a task to the next whole-agent idle, in a new session or in an old one.
 
         ``timeout`` is in seconds; at its end the run is cancelled, what is queued is
-        kept, and RunTimeout is raised. Other errors: RunInProgress, RequestRefused
+        kept, and RunTimeout is raised; a handler that had failed by then is its
+        cause. Other errors: RunInProgress, RequestRefused
         (SESSION_BUSY: another process owns the session), HandlerFailed,
         MalformedEvent, ServerDied. A run that the model or a budget ended is no
         error: see ``finish_reason``.
@@ -102,8 +106,8 @@ class Client:
         try:
             return run.result.result(timeout)
         except concurrent.futures.TimeoutError:
-            core.abandon(run)
-            raise RunTimeout(f"the run took longer than {timeout} s and was cancelled", run.session_id) from None
+            error = core.timed_out(run, timeout)
+            raise error from error.__cause__
         except KeyboardInterrupt:
             core.abandon(run)
             raise

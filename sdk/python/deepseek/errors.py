@@ -40,7 +40,7 @@ class RequestTimeout(DeepseekError):
 
 
 class RequestRefused(DeepseekError):
-    """The server understood a request and refused it. Nothing was done."""
+    """The server refused a request, or it is longer than the server takes (INVALID_REQUEST). Nothing was done."""
 
     def __init__(self, code: str, message: str, path: str = "") -> None:
         super().__init__(f"{code}: {message}" if code else message)
@@ -55,7 +55,10 @@ class RunInProgress(DeepseekError):
 
 
 class RunTimeout(DeepseekError):
-    """The run took longer than its caller allowed and was cancelled; what was queued is kept."""
+    """The run took longer than its caller allowed and was cancelled; what was queued is kept.
+
+    If a question handler had failed by then, that is the cause.
+    """
 
     def __init__(self, message: str, session_id: Optional[str]) -> None:
         super().__init__(message)
@@ -69,7 +72,9 @@ class MalformedEvent(DeepseekError):
 class HandlerFailed(DeepseekError):
     """A question handler raised, or gave an answer that does not fit. The cause is chained.
 
-    Its question was left to its time, or to other clients; the run went on to its end.
+    A timed question was left to its time, or to other clients; one without a time
+    limit was closed without an answer, and an approval was denied. The run went on
+    to its end.
     """
 
     def __init__(self, message: str, result: "RunResult") -> None:

@@ -72,7 +72,7 @@ export class Client {
     let timer;
     const onAbort = () => this.abandon(run, signal?.reason);
     if (timeoutMs !== undefined) {
-      const late = () => this.abandon(run, new RunTimeout(`the run took longer than ${timeoutMs} ms and was cancelled`, run.sessionId));
+      const late = () => this.abandon(run, timedOut(run, timeoutMs));
       timer = setTimeout(late, timeoutMs);
     }
     signal?.addEventListener("abort", onAbort);
@@ -256,6 +256,13 @@ export class Client {
     this.waits.clear();
     this.feeds.clear();
   }
+}
+
+/** The error names the handler that had failed by then. @param {Run} run @param {number} ms */
+function timedOut(run, ms) {
+  let why = `the run took longer than ${ms} ms and was cancelled`;
+  if (run.failure) why += `; a question handler had failed: ${run.failure.error}`;
+  return new RunTimeout(why, run.sessionId, run.failure && { cause: run.failure.error });
 }
 
 /** @param {string} text */

@@ -5,10 +5,13 @@ import { spawn } from "node:child_process";
 import { RequestRefused, ServerDied, ServerNotFound } from "./errors.js";
 
 const stderrKept = 8 << 10; // characters
+const longestRequest = 64 << 20; // bytes that the server takes in a line
+const parseError = -32700; // of a line that is no JSON
+const invalidRequest = -32600; // of one that is no request
 
 const names = new Map([
-  [-32700, "PARSE_ERROR"],
-  [-32600, "INVALID_REQUEST"],
+  [parseError, "PARSE_ERROR"],
+  [invalidRequest, "INVALID_REQUEST"],
   [-32601, "METHOD_NOT_FOUND"],
   [-32602, "INVALID_PARAMS"],
   [-32603, "INTERNAL"],
@@ -85,9 +88,15 @@ export class Connection {
         reject(this.over);
         return;
       }
-      const id = ++this.lastId;
-      this.pending.set(id, { resolve, reject, then });
-      this.process.stdin.write(JSON.stringify({ jsonrpc: "2.0", id, method, params }) + "\n");
+      const line = JSON.stringify({ jsonrpc: "2.0", id: this.lastId + 1, method, params });
+      const size = Buffer.byteLength(line);
+      if (size > longestRequest) {
+        const why = `${method} would be a line of ${size} bytes; the server takes at most ${longestRequest}`;
+        reject(new RequestRefused("INVALID_REQUEST", why));
+        return;
+      }
+      this.pending.set(++this.lastId, { resolve, reject, then });
+      this.process.stdin.write(line + "\n");
     });
   }
 
@@ -116,13 +125,10 @@ export class Connection {
       this.notified(m.method, m.params);
       return;
     }
-    if (m.id === null || m.id === undefined) {
-      if (m.error) this.reason = m.error.message;
-      return;
-    }
-    const p = this.pending.get(m.id);
+    const id = m.id ?? (m.error && this.unnamed(m.error));
+    const p = this.pending.get(id);
     if (!p) return;
-    this.pending.delete(m.id);
+    this.pending.delete(id);
     if (m.error) {
       const data = m.error.data ?? {};
       p.reject(new RequestRefused(data.code ?? names.get(m.error.code) ?? "", m.error.message, data.path));
@@ -130,6 +136,19 @@ export class Connection {
     }
     p.then?.(m.result);
     p.resolve(m.result);
+  }
+
+  /**
+   * Which request an error that names none is about. Requests are answered in the
+   * order sent, so a line that was not understood is the oldest one that has no
+   * answer; anything else is about the connection.
+   * @param {{code: number, message: string}} error
+   */
+  unnamed(error) {
+    const [oldest] = this.pending.keys();
+    if (oldest !== undefined && (error.code === parseError || error.code === invalidRequest)) return oldest;
+    this.reason = error.message;
+    return undefined;
   }
 
   /** @param {number | null} code @param {string | null} signal */

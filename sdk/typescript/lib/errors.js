@@ -27,7 +27,7 @@ export class ClientClosed extends DeepseekError {}
 /** The server did not answer a request in time. It may have taken effect. */
 export class RequestTimeout extends DeepseekError {}
 
-/** The server understood a request and refused it. Nothing was done. */
+/** The server refused a request, or it is longer than the server takes. Nothing was done. */
 export class RequestRefused extends DeepseekError {
   /** @param {string} code @param {string} message @param {string} [path] */
   constructor(code, message, path = "") {
@@ -42,9 +42,9 @@ export class RunInProgress extends DeepseekError {}
 
 /** The run took longer than its caller allowed and was cancelled. */
 export class RunTimeout extends DeepseekError {
-  /** @param {string} message @param {string | undefined} sessionId */
-  constructor(message, sessionId) {
-    super(message);
+  /** @param {string} message @param {string | undefined} sessionId @param {{cause?: unknown}} [options] */
+  constructor(message, sessionId, options) {
+    super(message, options);
     this.sessionId = sessionId;
   }
 }

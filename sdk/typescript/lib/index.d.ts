@@ -1,3 +1,6 @@
+// For Symbol.asyncDispose, which the libraries of es2022 do not have.
+/// <reference lib="esnext.disposable" />
+
 /** One choice of a question. */
 export interface Option {
   label: string;
@@ -39,8 +42,13 @@ export interface QuestionRequest {
 
 /**
  * Gives one answer a question, or null to leave the questions to others or to
- * their time. It may take as long as it likes: at the end of a timed question's
- * wait the agent goes on, and the answer is then sent as a late one.
+ * their time; for an approval or a plan review null is a no. It may take as long as
+ * it likes: at the end of a timed question's wait the agent goes on, and the answer
+ * is then sent as a late one.
+ *
+ * If it throws, or its answers do not fit, a timed question is left to its time.
+ * What has no time to end it is closed without an answer, which is a no to an
+ * approval.
  */
 export type QuestionHandler = (q: QuestionRequest) => Answer[] | null | undefined | Promise<Answer[] | null | undefined>;
 
@@ -201,7 +209,7 @@ export class ServerDied extends DeepseekError {
 export class ClientClosed extends DeepseekError {}
 /** The server did not answer a request in time. It may have taken effect. */
 export class RequestTimeout extends DeepseekError {}
-/** The server understood a request and refused it. Nothing was done. */
+/** The server refused a request, or it is longer than the server takes (INVALID_REQUEST). Nothing was done. */
 export class RequestRefused extends DeepseekError {
   /** A word in capitals: SESSION_BUSY, SESSION_NOT_FOUND, BAD_ANSWER, INVALID_PARAMS, … */
   code: string;
@@ -210,15 +218,20 @@ export class RequestRefused extends DeepseekError {
 }
 /** A run of this client owns the session already: runs of one session take turns. */
 export class RunInProgress extends DeepseekError {}
-/** The run took longer than its caller allowed and was cancelled. */
+/**
+ * The run took longer than its caller allowed and was cancelled. If a question
+ * handler had failed by then, that is the cause.
+ */
 export class RunTimeout extends DeepseekError {
   sessionId: string | undefined;
 }
 /** An event of the interval is not what the log promises. */
 export class MalformedEvent extends DeepseekError {}
 /**
- * A question handler threw, or gave an answer that does not fit (the cause). Its
- * question was left to its time or to other clients; the run went on to its end.
+ * A question handler threw, or gave an answer that does not fit (the cause). A
+ * timed question was left to its time or to other clients; one without a time limit
+ * was closed without an answer, and an approval was denied. The run went on to its
+ * end.
  */
 export class HandlerFailed extends DeepseekError {
   result: RunResult;

@@ -56,12 +56,12 @@ export class Wait {
         throw new TypeError("a question handler returns an array of answers, or null");
       }
     } catch (err) {
-      this.giveUp();
-      this.failed(err);
+      this.failed(err); // before the agent may go on and the run end
+      this.giveUp(true);
       return;
     }
     if (answers === null || answers === undefined) {
-      this.giveUp();
+      this.giveUp(false);
       return;
     }
     const was = this.take("answered");
@@ -114,8 +114,8 @@ export class Wait {
       r = await this.send("questions/respond", params);
     } catch (err) {
       if (err instanceof RequestRefused) {
-        this.detach();
-        this.failed(err);
+        this.failed(err); // as above
+        this.leave(true);
       }
       return;
     }
@@ -134,13 +134,26 @@ export class Wait {
     }
   }
 
-  giveUp() {
-    if (this.take("ended") === "claimed") this.detach();
+  /** @param {boolean} failed */
+  giveUp(failed) {
+    if (this.take("ended") === "claimed") this.leave(failed);
   }
 
-  detach() {
-    this.send("questions/detach", this.ids).catch(ignore); // the connection's end lets go too
-    this.letGo();
+  /**
+   * Ends what is not answered here. A wait with a time is left to that and to
+   * other clients, and so is a question that the handler passes on. Without a time
+   * a handler that has failed would hold the run for ever, so its wait is closed;
+   * and no answer to an approval is a no.
+   * @param {boolean} failed
+   */
+  leave(failed) {
+    const permits = this.note.kind === "approval" || this.note.kind === "plan-review";
+    if (this.note.timed || !(failed || permits)) {
+      this.send("questions/detach", this.ids).catch(ignore); // the connection's end lets go too
+      this.letGo();
+    } else {
+      this.send("questions/respond", { ...this.ids, error: { code: "ASK_CANCELLED" } }).catch(ignore);
+    }
   }
 }
 

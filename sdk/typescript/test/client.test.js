@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import * as deepseek from "../lib/index.js";
@@ -128,4 +129,11 @@ test("a run in hand ends with the client", async (t) => {
   for await (const n of told) if (calls(n, "wait1")) break;
   await c.close();
   await run;
+});
+
+// Without it a strict program of es2022 does not compile; test/types.ts is such a program.
+test("the types name the library of Symbol.asyncDispose", () => {
+  const types = readFileSync(new URL("../lib/index.d.ts", import.meta.url), "utf8");
+  assert.ok(types.includes("Symbol.asyncDispose"));
+  assert.match(types, /^\/\/\/ <reference lib="esnext.disposable" \/>$/m);
 });

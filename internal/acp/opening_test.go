@@ -1,0 +1,297 @@
+package acp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func (d *desk) say(id int, method, params string) {
+	d.t.Helper()
+	line := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
+	if id == 0 {
+		line = fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
+	}
+	select {
+	case d.in <- line:
+	case <-time.After(patience):
+		d.t.Fatalf("%s %d is not taken up", method, id)
+	}
+}
+
+// all are the answers to these requests, which come in any order.
+func (d *desk) all(ids ...int) map[int]string {
+	d.t.Helper()
+	got := map[int]string{}
+	for len(got) < len(ids) {
+		select {
+		case line := <-d.out:
+			for _, id := range ids {
+				if strings.Contains(line, fmt.Sprintf(`"id":%d,`, id)) {
+					got[id] = line
+				}
+			}
+		case <-time.After(patience):
+			d.t.Fatalf("of %v came %v", ids, got)
+		}
+	}
+	return got
+}
+
+const slowNew = `{"cwd":"/slow","mcpServers":[]}`
+
+func slowLoad(id string) string {
+	return fmt.Sprintf(`{"sessionId":%q,"cwd":"/slow","mcpServers":[]}`, id)
+}
+
+func promptOf(id, text string) string {
+	return fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, id, text)
+}
+
+// opens waits until a slow session is being opened.
+func (d *desk) opens(id string) {
+	d.t.Helper()
+	select {
+	case got := <-d.opening:
+		if got != id {
+			d.t.Fatalf("%s is being opened, want %s", got, id)
+		}
+	case <-time.After(patience):
+		d.t.Fatalf("%s is not being opened", id)
+	}
+}
+
+// there lets the slow session be there.
+func (d *desk) there() *fake {
+	d.t.Helper()
+	d.opened <- nil
+	select {
+	case f := <-d.late:
+		return f
+	case <-time.After(patience):
+		d.t.Fatal("it is not there")
+		return nil
+	}
+}
+
+func TestASlowSessionHoldsUpNobodyElse(t *testing.T) {
+	for method, id := range map[string]string{"session/new": "NEW", "session/load": "OLD", "session/resume": "OLD"} {
+		t.Run(method, func(t *testing.T) {
+			d := newDesk(t)
+			params := slowNew
+			if id == "OLD" {
+				params = slowLoad(id)
+			}
+			d.say(3, method, params)
+			d.opens(id)
+			d.queue(4, "a")
+			d.say(0, "session/cancel", `{"sessionId":"S"}`)
+			d.say(5, "session/list", `{}`)
+			d.want(5, `result {"sessions":[]}`)
+			d.fake.idle()
+			d.want(4, `"cancelled"`)
+			d.there()
+			d.want(3, `"currentModeId":"read-only"`)
+			d.say(6, "session/prompt", promptOf(id, "refuse"))
+			d.want(6, "the disk is full") // it is open
+			d.end()
+		})
+	}
+}
+
+func TestWhatFollowsASlowLoadWaitsForItInItsOrder(t *testing.T) {
+	d := newDesk(t)
+	d.say(3, "session/load", slowLoad("OLD"))
+	d.opens("OLD")
+	d.say(4, "session/prompt", promptOf("OLD", "a"))
+	d.say(5, "session/prompt", promptOf("OLD", "b"))
+	d.want(5, `error {"code":-32602`)
+	d.say(6, "session/load", slowLoad("OLD"))
+	d.want(6, `error {"code":-32602`)
+	d.say(7, "session/list", `{}`)
+	d.want(7, "result")
+	f := d.there()
+	d.want(3, "result")
+	select {
+	case got := <-f.queued:
+		if got != "a" {
+			t.Errorf("%q is queued", got)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing is queued")
+	}
+	f.receipt("a")
+	f.turn(1, completed, "a")
+	f.idle()
+	d.want(4, "end_turn")
+	d.end()
+}
+
+func TestACancelDuringASlowLoadCancelsThePromptBehindIt(t *testing.T) {
+	d := newDesk(t)
+	d.say(3, "session/load", slowLoad("OLD"))
+	d.opens("OLD")
+	d.say(4, "session/prompt", promptOf("OLD", "a"))
+	d.say(0, "session/cancel", `{"sessionId":"OLD"}`)
+	d.say(5, "session/list", `{}`)
+	d.want(5, "result")
+	f := d.there()
+	d.want(4, `"cancelled"`)
+	if len(f.queued) != 0 {
+		t.Error("the cancelled prompt is queued")
+	}
+	d.end()
+}
+
+func TestASlowLoadThatFailsFailsThePromptBehindIt(t *testing.T) {
+	d := newDesk(t)
+	d.say(3, "session/load", slowLoad("OLD"))
+	d.opens("OLD")
+	d.say(4, "session/prompt", promptOf("OLD", "a"))
+	d.say(9, "session/list", `{}`)
+	d.want(9, "result")
+	d.opened <- errors.New("the log is damaged")
+	for id, line := range d.all(3, 4) {
+		if !strings.Contains(line, "the log is damaged") {
+			t.Errorf("%d: %s", id, line)
+		}
+	}
+	d.say(5, "session/prompt", promptOf("OLD", "a"))
+	d.want(5, "SESSION_NOT_FOUND")
+	d.say(6, "session/load", slowLoad("OLD"))
+	d.opens("OLD")
+	d.there()
+	d.want(6, "result")
+	d.end()
+}
+
+func TestCancelRequestEndsASlowSession(t *testing.T) {
+	for _, method := range []string{"session/new", "session/load"} {
+		d := newDesk(t)
+		d.say(3, method, slowLoad("NEW"))
+		d.opens("NEW")
+		d.say(0, cancelRequest, `{"requestId":3}`)
+		d.want(3, `error {"code":-32800`)
+		d.end()
+	}
+}
+
+func TestClosingASessionEndsItsSlowLoad(t *testing.T) {
+	d := newDesk(t)
+	d.say(3, "session/load", slowLoad("OLD"))
+	d.opens("OLD")
+	d.say(4, "session/prompt", promptOf("OLD", "a"))
+	d.say(5, "session/close", `{"sessionId":"OLD"}`)
+	d.say(6, "session/prompt", promptOf("OLD", "b"))
+	for id, line := range d.all(3, 4, 5, 6) {
+		if strings.Contains(line, `"error"`) != (id == 3 || id == 6) {
+			t.Errorf("%d: %s", id, line)
+		}
+	}
+	d.end()
+}
+
+func TestASessionThatIsLoadedAgainIsFreedFirst(t *testing.T) {
+	d := newDesk(t)
+	old := d.fake
+	d.fake = newFake()
+	d.say(3, "session/close", `{"sessionId":"S"}`)
+	d.say(4, "session/load", `{"sessionId":"S","cwd":"/ws","mcpServers":[]}`)
+	d.all(3, 4)
+	d.say(5, "session/load", slowLoad("S"))
+	d.opens("S")
+	old.mu.Lock()
+	closed := old.closed
+	old.mu.Unlock()
+	if closed != 1 {
+		t.Errorf("closed %d times before it was taken again", closed)
+	}
+	d.there()
+	d.want(5, "result")
+	d.end()
+}
+
+func TestASlowSessionAtTheEndIsAnswered(t *testing.T) {
+	d := newDesk(t)
+	d.say(3, "session/new", slowNew)
+	d.opens("NEW")
+	close(d.in)
+	f := d.there()
+	d.want(3, `result {"modes"`)
+	if err := <-d.done; err != nil || f.closed != 1 {
+		t.Errorf("%v, closed %d times", err, f.closed)
+	}
+}
+
+func TestASlowSessionAtTheEndIsGivenUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.say(3, "session/new", slowNew)
+		d.say(4, "session/load", slowLoad("OLD"))
+		d.say(5, "session/prompt", promptOf("OLD", "a"))
+		begun := time.Now()
+		close(d.in)
+		for id, line := range d.all(3, 4, 5) {
+			if want := map[int]string{3: "OWNER_LEAVING", 4: "OWNER_LEAVING", 5: `"cancelled"`}[id]; !strings.Contains(line, want) {
+				t.Errorf("%d: %s", id, line)
+			}
+		}
+		if err := <-d.done; err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took != flushTime {
+			t.Errorf("the end took %v", took)
+		}
+	})
+}
+
+func TestAnInterruptDoesNotWaitForASlowSession(t *testing.T) {
+	d := &desk{
+		t: t, fake: newFake(), in: make(chan string), out: make(chan string, 256), done: make(chan error, 1),
+		opening: make(chan string, 16), opened: make(chan error, 16), late: make(chan *fake, 16),
+	}
+	ctx, interrupt := context.WithCancel(context.Background())
+	go func() { d.done <- serve(ctx, d, d, d, Options{}) }()
+	d.say(1, "initialize", `{"protocolVersion":1}`)
+	d.say(2, "session/new", slowNew)
+	d.opens("NEW")
+	interrupt()
+	d.want(2, "error")
+	close(d.in)
+	if err := <-d.done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSlowSessionsAreBounded(t *testing.T) {
+	d := newDesk(t)
+	ids := []int{100, 101}
+	for i := range atOnce {
+		id := fmt.Sprintf("OLD%d", i)
+		d.say(10+i, "session/load", slowLoad(id))
+		d.opens(id)
+		ids = append(ids, 10+i)
+	}
+	d.say(100, "session/load", slowLoad("MORE"))
+	select {
+	case d.in <- `{"jsonrpc":"2.0","id":1000,"method":"session/list","params":{}}`:
+		t.Error("more is taken up while so many are being opened")
+	case <-d.opening:
+		t.Error("more are being opened at once")
+	case <-time.After(50 * time.Millisecond):
+	}
+	for range atOnce + 1 {
+		d.opened <- nil
+	}
+	d.say(101, "session/list", "{}")
+	for id, line := range d.all(ids...) {
+		if strings.Contains(line, `"error"`) {
+			t.Errorf("%d: %s", id, line)
+		}
+	}
+	d.end()
+}

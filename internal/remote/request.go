@@ -1,0 +1,102 @@
+package remote
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/creachadair/jrpc2"
+)
+
+// refused is the answer to a line that is no request. Its id is that of the
+// line, nil where it has none that can be read.
+type refused struct {
+	id  json.RawMessage
+	err *jrpc2.Error
+}
+
+func refuseLine(id json.RawMessage, code jrpc2.Code, format string, args ...any) *refused {
+	return &refused{id, jrpc2.Errorf(code, format, args...)}
+}
+
+// checkLine refuses a line that is no request, whatever it asks for. Blank lines pass.
+func checkLine(line inLine, longest int) *refused {
+	text := bytes.TrimSpace(line.text)
+	switch {
+	case line.tooLong:
+		return refuseLine(RequestID(line.text), jrpc2.InvalidRequest, "the line is longer than %d bytes and was skipped", longest)
+	case len(text) == 0:
+		return nil
+	case !utf8.Valid(text):
+		return refuseLine(nil, jrpc2.ParseError, "the line is not UTF-8")
+	case !json.Valid(text):
+		return refuseLine(nil, jrpc2.ParseError, "the line is no JSON: %v", json.Unmarshal(text, new(json.RawMessage)))
+	case text[0] == '[':
+		return refuseLine(nil, jrpc2.InvalidRequest, "batches are not served: send one request a line")
+	case text[0] != '{':
+		return refuseLine(nil, jrpc2.InvalidRequest, "a request is an object, got %s", kindOfJSON(text))
+	}
+	return checkRequest(text)
+}
+
+// member is the JSON of one member, not copied from its line.
+type member []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *member) UnmarshalJSON(b []byte) error {
+	*m = b
+	return nil
+}
+
+// checkRequest looks at the members that say what is asked, and by whom. What
+// else there is the server itself checks.
+func checkRequest(object []byte) *refused {
+	var m map[string]member
+	if err := json.Unmarshal(object, &m); err != nil {
+		return refuseLine(nil, jrpc2.InvalidRequest, "the request is not understood: %v", err)
+	}
+	id, named := m["id"]
+	if kind := kindOfJSON(id); named && kind != "a string" && kind != "a number" {
+		return refuseLine(nil, jrpc2.InvalidRequest, "id: must be a string or a number, is %s", kind)
+	}
+	if version := m["jsonrpc"]; string(version) != `"`+jrpc2.Version+`"` {
+		return refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "jsonrpc: must be %q, is %s", jrpc2.Version, clip(orNothing(version)))
+	}
+	if method := m["method"]; kindOfJSON(method) != "a string" {
+		return refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "method: must be a string, is %s", kindOfJSON(method))
+	}
+	return nil
+}
+
+func orNothing(m member) []byte {
+	if m == nil {
+		return []byte(kindOfJSON(nil))
+	}
+	return m
+}
+
+// RequestID is the id of a request of which no more than the beginning is there,
+// nil if that has none that is a string or a number.
+func RequestID(beginning []byte) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(beginning))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for {
+		name, err := dec.Token()
+		if err != nil {
+			return nil
+		}
+		var value json.RawMessage
+		if dec.Decode(&value) != nil || dec.InputOffset() == int64(len(beginning)) {
+			return nil // cut, or perhaps
+		}
+		if name != "id" {
+			continue
+		}
+		if kind := kindOfJSON(value); kind != "a string" && kind != "a number" {
+			return nil
+		}
+		return value
+	}
+}
