@@ -32,7 +32,7 @@ func (r *runner) enterScreen() error {
 	if r.plain {
 		return nil
 	}
-	return r.out("\r\x1b[J") // what was typed ahead was echoed there
+	return r.out(eraseBelow) // what was typed ahead was echoed there
 }
 
 // closeScreen brings the terminal back; bytes that were not used stay for the next card.
@@ -81,7 +81,7 @@ func (r *runner) say(lines ...string) error {
 	if r.plain {
 		return r.out("\r\n" + text) // below the prompt
 	}
-	if err := r.paint.erase(r.cols); err != nil {
+	if err := r.paint.erase(r.cols, r.rows); err != nil {
 		return fmt.Errorf("%w: %w", ErrTerminal, err)
 	}
 	return r.out(text)
@@ -96,18 +96,27 @@ func (r *runner) above(text string) error {
 		r.printed = ""
 		return r.out("\r\n" + text)
 	}
-	if err := r.paint.erase(r.cols); err != nil {
+	if err := r.paint.erase(r.cols, r.rows); err != nil {
 		return fmt.Errorf("%w: %w", ErrTerminal, err)
 	}
+	r.paint.forget() // what stands above is not the card's alone any more
 	return r.out(text)
 }
 
 // laterLine says what became of the card and, where it can still be answered, how.
+// A command that does not fit behind the words has a line of its own, so that it
+// can be copied whole.
 func (r *runner) laterLine(what string) string {
-	if r.card.Timed && r.card.AnswerCommand != "" {
-		what += ", answer later with: " + oneLine(r.card.AnswerCommand)
+	line := "? " + cardName(r.card, 0) + ": " + what
+	if !r.card.Timed || r.card.AnswerCommand == "" {
+		return line
 	}
-	return "? " + cardName(r.card, 0) + ": " + what
+	line += ", answer later with:"
+	command := oneLine(r.card.AnswerCommand)
+	if r.cols > 0 && width(line+" "+command) > r.cols {
+		return line + "\r\n  " + command
+	}
+	return line + " " + command
 }
 
 // feed takes in typed bytes.
@@ -150,7 +159,7 @@ func (r *runner) draw() error {
 	cols, rows := r.p.Terminal.Size()
 	if cols != r.cols || rows != r.rows {
 		r.cols, r.rows = cols, rows
-		if err := r.paint.erase(cols); err != nil {
+		if err := r.paint.erase(cols, rows); err != nil {
 			return fmt.Errorf("%w: %w", ErrTerminal, err)
 		}
 	}
@@ -205,7 +214,7 @@ func (r *runner) suspend() error {
 // yield lets a waiting card have the terminal while this one is hidden.
 func (r *runner) yield() error {
 	if !r.plain {
-		if err := r.paint.erase(r.cols); err != nil {
+		if err := r.paint.erase(r.cols, r.rows); err != nil {
 			return fmt.Errorf("%w: %w", ErrTerminal, err)
 		}
 	}

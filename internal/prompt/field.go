@@ -91,39 +91,63 @@ func (f *field) cut(from, to int) {
 	f.pos = from
 }
 
+// cluster is one visible character of a field.
+type cluster struct {
+	shown string
+	at    int // in the text
+	width int
+}
+
 // lines lays the text out in lines of at most w columns, with room for the cursor
-// after the last character, and says where the cursor stands.
+// after the last character, and says where the cursor stands. Lines are broken behind
+// spaces where there are any; a space at the very end of one is not shown.
 func (f *field) lines(w int) (lines []string, row, col int) {
 	w = max(w, 3)
-	var b strings.Builder
+	var open []cluster // of the line being filled
 	cols, at := 0, 0
-	mark := func() {
-		if at == f.pos {
-			row, col = len(lines), cols
+	end := func(n int) { // the line ends before its cluster n; the rest begins the next one
+		var b strings.Builder
+		x := 0
+		for _, c := range open[:n] {
+			if c.at == f.pos {
+				row, col = len(lines), x
+			}
+			b.WriteString(c.shown)
+			x += c.width
 		}
-	}
-	end := func() {
 		lines = append(lines, b.String())
-		b.Reset()
-		cols = 0
+		open, cols = append([]cluster(nil), open[n:]...), cols-x
 	}
 	for it := graphemes.FromString(f.text); it.Next(); {
-		c := it.Value()
-		shown := visible(c)
-		cw := width(shown)
-		if c != "\n" && cols > 0 && cols+cw > w-1 {
-			end()
-		}
-		mark()
-		at += len(c)
-		if c == "\n" {
-			end()
+		value := it.Value()
+		c := cluster{at: at}
+		at += len(value)
+		if value == "\n" {
+			open = append(open, c) // where the cursor may stand
+			end(len(open))
 			continue
 		}
-		b.WriteString(clip(shown, w-1))
-		cols += min(cw, w-1)
+		shown := visible(value)
+		c.shown, c.width = clip(shown, w-1), min(width(shown), w-1)
+		if cols > 0 && cols+c.width > w-1 {
+			if value == " " {
+				open = append(open, cluster{at: c.at})
+				end(len(open))
+				continue
+			}
+			n := len(open)
+			for n > 0 && open[n-1].shown != " " {
+				n--
+			}
+			if n == 0 { // one long word
+				n = len(open)
+			}
+			end(n)
+		}
+		open = append(open, c)
+		cols += c.width
 	}
-	mark()
-	end()
+	open = append(open, cluster{at: at})
+	end(len(open))
 	return lines, row, col
 }

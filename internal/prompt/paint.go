@@ -56,7 +56,12 @@ type painter struct {
 	widths []int    // of the lines shown
 	row    int      // where the cursor was left
 	col    int
+	lost   []int // widths of the lines of the card that stand above a screen too low for it
 }
+
+// eraseBelow erases from the beginning of the line to the end of the screen. Not
+// at once: erasing a whole screen makes some terminals keep it as history.
+const eraseBelow = "\r\x1b[K\x1b[1C\x1b[J\r"
 
 // paint draws the frame over the last one, writing only the lines that changed.
 func (p *painter) paint(f frame) error {
@@ -110,23 +115,56 @@ func up(n int) string {
 	return fmt.Sprintf("\r\x1b[%dA", n)
 }
 
-// erase takes the card off a terminal that is now cols wide.
-func (p *painter) erase(cols int) error {
-	rows := p.row
-	if p.reflow && len(p.widths) > 0 && cols > 0 {
-		rows = p.col / cols
-		for _, w := range p.widths[:p.row] {
-			rows += max((w+cols-1)/cols, 1)
-		}
+// erase takes the card off a terminal that is now cols wide and height high. What
+// was pushed out above its screen is beyond reach, and stays to be erased: most
+// terminals bring it back when they get higher. Where one does not, the card
+// stands on top of the screen, and there is nothing further up to be erased.
+// Below the line with the cursor such terminals cut off what has no room.
+func (p *painter) erase(cols, height int) error {
+	upTo := append(p.lost, p.widths[:min(p.row+1, len(p.widths))]...) // the cursor's line
+	whole := 0                                                        // rows of these
+	for _, w := range upTo {
+		whole += p.rowsOf(w, cols)
+	}
+	rows := max(whole-1, 0) // above the cursor's
+	if p.reflow && cols > 0 && len(upTo) > 0 {
+		rows = whole - p.rowsOf(upTo[len(upTo)-1], cols) + p.col/cols
 	}
 	p.forget()
-	_, err := io.WriteString(p.w, up(rows)+"\x1b[J")
+	if out := whole - height; height > 0 && out > 0 {
+		p.lost = p.first(upTo, out, cols)
+	}
+	_, err := io.WriteString(p.w, up(rows)+eraseBelow)
 	return err
+}
+
+// rowsOf is how many rows a line takes on a terminal cols wide.
+func (p *painter) rowsOf(w, cols int) int {
+	if !p.reflow || cols <= 0 {
+		return 1
+	}
+	return max((w+cols-1)/cols, 1)
+}
+
+// first is what the first rows hold: lines, the last of which may be a part of one.
+func (p *painter) first(widths []int, rows, cols int) []int {
+	var out []int
+	for _, w := range widths {
+		n := p.rowsOf(w, cols)
+		if n >= rows {
+			if n > rows {
+				w = rows * cols
+			}
+			return append(out, w)
+		}
+		out, rows = append(out, w), rows-n
+	}
+	return out
 }
 
 // forget lets the next frame begin where the cursor is.
 func (p *painter) forget() {
-	p.shown, p.widths, p.row, p.col = nil, nil, 0, 0
+	p.shown, p.widths, p.row, p.col, p.lost = nil, nil, 0, 0, nil
 }
 
 // below leaves the card standing and goes to the line under it.

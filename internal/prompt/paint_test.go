@@ -65,7 +65,7 @@ func TestPaintWritesOnlyWhatChanged(t *testing.T) {
 
 // TestEraseAfterAResize: a terminal that breaks long lines anew has more rows to erase.
 func TestEraseAfterAResize(t *testing.T) {
-	for reflow, want := range map[bool]string{false: "\r\x1b[2A\x1b[J", true: "\r\x1b[5A\x1b[J"} {
+	for reflow, want := range map[bool]string{false: "\r\x1b[2A" + eraseBelow, true: "\r\x1b[5A" + eraseBelow} {
 		var out strings.Builder
 		p := painter{w: &out, reflow: reflow}
 		f := frame{lines: []line{{text: strings.Repeat("x", 25)}, {text: ""}, {text: strings.Repeat("y", 15)}}, cursor: true, row: 2, col: 12}
@@ -73,12 +73,47 @@ func TestEraseAfterAResize(t *testing.T) {
 			t.Fatal(err)
 		}
 		out.Reset()
-		if err := p.erase(10); err != nil {
+		if err := p.erase(10, 24); err != nil {
 			t.Fatal(err)
 		}
 		if out.String() != want {
 			t.Errorf("reflow %v: %q, want %q", reflow, out.String(), want)
 		}
+	}
+}
+
+// TestACardThatWasPushedOutAboveIsErasedWhenItComesBack: a terminal made too low for
+// the card keeps its first lines, and most bring them back when they get higher.
+func TestACardThatWasPushedOutAboveIsErasedWhenItComesBack(t *testing.T) {
+	var out strings.Builder
+	p := painter{w: &out, reflow: true}
+	wide := func(n int) line { return line{text: strings.Repeat("x", n)} }
+	erases := func(cols, height int, want string) {
+		t.Helper()
+		out.Reset()
+		if err := p.erase(cols, height); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want+eraseBelow {
+			t.Errorf("%dx%d: %q, want %q", cols, height, out.String(), want)
+		}
+	}
+	paint := func(lines ...line) {
+		t.Helper()
+		if err := p.paint(frame{lines: lines, cursor: true, row: len(lines) - 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	paint(wide(60), wide(70), wide(20), wide(5), wide(0))
+	erases(10, 5, "\r\x1b[16A") // 6, 7, 2 and 1 rows, and the cursor's; 12 of them are above
+	paint(wide(9), wide(9), wide(0))
+	erases(10, 8, "\r\x1b[14A") // three come back
+	paint(wide(9), wide(0))
+	erases(80, 24, "\r\x1b[3A") // the rest: the first line, and a part of the second
+	paint(wide(60), wide(70), wide(0))
+	erases(80, 24, "\r\x1b[2A")
+	if p.lost != nil {
+		t.Errorf("nothing is above any more: %v", p.lost)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestUntouchedCardCountsDownAndIsLeftPending(t *testing.T) {
 		s.pass(58400 * time.Millisecond)
 		s.sees("1s")
 		s.ends(Expired)
-		s.sees("left pending, answer later with: deepseek answer")
+		s.sees("left pending, answer later with:\n  deepseek answer s1 call_1")
 		s.misses("> red")
 		if got := s.desk.said(); got != "attach reject:ASK_TIMED_OUT detach" {
 			t.Fatal(got)
@@ -178,7 +178,7 @@ func TestHandOverLetsTheClaimGoFirst(t *testing.T) {
 		s := newStage(t, time.Minute).start(timedCard(colours))
 		s.press(ctrlO)
 		s.ends(HandedOver)
-		s.sees("handed over, answer later with: deepseek answer")
+		s.sees("handed over, answer later with:\n  deepseek answer s1 call_1")
 	})
 }
 

@@ -45,23 +45,32 @@ func (s *cardState) view(now time.Time, w, h int) frame {
 	w = max(w, 4) - 1
 	h = max(h, 3)
 	if s.hidden {
-		return frame{lines: []line{{styleFaint, clip(s.status(now), w)}}}
+		return frame{lines: []line{{styleFaint, s.status(now, w)}}}
 	}
 	title := line{styleTitle, s.title(now, w)}
 	note := styled(styleNote, s.note, w)
 	hint := joined(styleFaint, s.hint(), w)
 	text, rows := s.textLines(w), s.rowLines(w)
 
-	// What does not fit goes in this order: the hint, all but a line of the note, then
-	// text and rows are shown in part.
-	if h-1-len(note)-len(hint) < 1+(rows.end-rows.need) {
-		hint = nil
+	// What does not fit goes in this order: all but the keys that answer and that leave,
+	// all but a line of the note, that too, and then text and rows are shown in part. How
+	// to answer and how to leave is the last to go.
+	least := 1 + rows.end - rows.need
+	if s.keyed && len(hint) > 2 { // it has been read, and rows are worth more
+		least = max(least, len(text)+len(rows.lines))
 	}
-	if len(note) > max(h-3, 0) {
-		note = note[:max(min(len(note), h-3), 0)]
+	if h-1-len(note)-len(hint) < least {
+		hint = []line{{styleFaint, s.brief(w)}}
+	}
+	least = 1 + rows.end - rows.need
+	if len(note) > 1 && h-1-len(note)-len(hint) < least {
+		note = []line{{styleNote, clip(oneLine(s.note), w)}}
+	}
+	if h-1-len(note)-len(hint) < 1 {
+		note = nil
 	}
 	room := h - 1 - len(note) - len(hint)
-	forRows := min(len(rows.lines), max(room/2, room-len(text), min(rows.end-rows.need, room-1)))
+	forRows := min(len(rows.lines), max(room/2, room-len(text), min(rows.end-rows.need, room-1), 1))
 	text = s.scrolled(text, room-forRows)
 	rows = rows.window(forRows)
 
@@ -88,15 +97,15 @@ func styled(style, text string, w int) []line {
 }
 
 // status is the one line of a hidden card.
-func (s *cardState) status(now time.Time) string {
-	what := "a question waits"
+func (s *cardState) status(now time.Time, w int) string {
+	what, left := "a question waits", s.count.show(now)
 	if !s.card.isQuestion() {
 		what = "an approval waits"
 	}
-	if left := s.count.show(now); left != "" {
-		what = left + ", " + what
+	if left == "" {
+		return fitting(w, what+", any key shows it", "any key shows it", "any key: show")
 	}
-	return what + ", any key shows it"
+	return fitting(w, left+", "+what+", any key shows it", left+", any key shows it", left+", any key")
 }
 
 // title is the first line: what it is, which of how many, and the countdown, which is never cut off.
@@ -132,51 +141,6 @@ func cardName(c Card, i int) string {
 		return "Plan review"
 	}
 	return "Question"
-}
-
-// hint names the keys. All of them are there until one was pressed and the card has focus.
-func (s *cardState) hint() []string {
-	var keys []string
-	switch {
-	case s.sending:
-		return []string{"sending…"}
-	case s.reviewing():
-		keys = []string{"Enter sends, or goes to a question"}
-	case s.late:
-		keys = []string{"Enter sends it late"}
-	case s.card.Questions[s.at].MultiSelect:
-		keys = []string{"Space marks", "Enter takes"}
-	case len(s.card.Questions[s.at].Options) == 0:
-		keys = []string{"Enter sends"}
-	default:
-		keys = []string{"Enter takes it"}
-	}
-	if len(s.card.Questions) > 1 && s.at > 0 {
-		keys = append(keys, "Left goes back")
-	}
-	switch {
-	case s.late:
-		return append(keys, "Ctrl+O leaves")
-	case !s.card.isQuestion():
-		return append(keys, "Esc Esc: no", "Ctrl+L later")
-	case !s.keyed || !s.focused:
-		keys = append(keys, "Ctrl+T take time")
-	}
-	return append(keys, "Ctrl+O hand over", "Ctrl+L later")
-}
-
-// joined fills lines with the parts, none of them broken where that can be helped.
-func joined(style string, parts []string, w int) []line {
-	const dot = " · "
-	var out []line
-	for _, p := range parts {
-		if n := len(out); n > 0 && width(out[n-1].text+dot+p) <= w {
-			out[n-1].text += dot + p
-			continue
-		}
-		out = append(out, styled(style, p, w)...)
-	}
-	return out
 }
 
 // wrapCache keeps the wrapped text of the question shown: a plan may be long, and

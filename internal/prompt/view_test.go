@@ -98,6 +98,23 @@ func TestViewGolden(t *testing.T) {
 			press(s, "and this")
 			return s
 		}},
+		{"words", func() *cardState {
+			s := newState(timedCard(session.Question{ID: "n", Header: "Name", Question: "What shall the new server be called, and why?"}))
+			s.count = startCountdown(epoch, 29*time.Second)
+			press(s, "router, since that is what it does and what everybody calls it", keyLeft)
+			return s
+		}},
+		{"batch", func() *cardState {
+			s := newState(batch())
+			s.count = startCountdown(epoch, 29*time.Second)
+			return s
+		}},
+		{"diff", func() *cardState {
+			c := approvalCard()
+			c.Questions[0].Question = "Write cmd/server/main.go outside the workspace?\nIt is not below /home/ada/shop."
+			c.Questions[0].Detail = "--- cmd/server/main.go\n+++ cmd/server/main.go\n@@ -3,3 +3,4 @@\n package main\n \n-const port = 8080 // what the tests use, and what the documentation says\n+const port = 9090 // 文件 の 名前 が とても 長い ので 折り返し が 必要 です\n+\n func main() {}\n"
+			return newState(c)
+		}},
 		{"hostile", func() *cardState { return newState(timedCard(hostile)) }},
 		{"many", func() *cardState {
 			s := newState(timedCard(many(40)))
@@ -125,13 +142,56 @@ func TestViewGolden(t *testing.T) {
 	for _, c := range states {
 		t.Run(c.name, func(t *testing.T) {
 			var b strings.Builder
-			for _, size := range [][2]int{{20, 12}, {40, 16}, {80, 24}} {
+			for _, size := range [][2]int{{20, 5}, {20, 8}, {20, 12}, {40, 16}, {80, 24}, {200, 24}} {
 				f := c.make().view(epoch, size[0], size[1])
-				fmt.Fprintf(&b, "== %d columns\n%s", size[0], plainOf(f))
+				fmt.Fprintf(&b, "== %d columns, %d rows\n%s", size[0], size[1], plainOf(f))
 				fits(t, f, size[0], size[1])
 			}
+			f := c.make().view(epoch, 80, 24)
+			painted, err := coloured(f.lines, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&b, "== 80 columns in colour\n%s\n", strings.ReplaceAll(strings.Join(painted, "\n"), "\x1b", "␛"))
+			fmt.Fprintf(&b, "== without cursor control\n%s", c.make().plainText())
 			golden(t, c.name, b.String())
 		})
+	}
+}
+
+// TestAnsweringAndLeavingAreNamedAtEverySize: whatever has to go, the line that says how to
+// answer and how to leave stays.
+func TestAnsweringAndLeavingAreNamedAtEverySize(t *testing.T) {
+	multi := colours
+	multi.MultiSelect = true
+	free := session.Question{ID: "n", Header: "Name", Question: "What is it called?"}
+	late := func() *cardState {
+		s := newState(timedCard(colours))
+		s.becomeLate(epoch, "the wait ended before this answer: it was left pending. Enter sends it as a late answer")
+		return s
+	}
+	for name, c := range map[string]struct {
+		make func() *cardState
+		want []string // each in one of its forms
+	}{
+		"question": {func() *cardState { return newState(timedCard(colours)) }, []string{"Enter", "Ctrl+L later|^L later"}},
+		"several":  {func() *cardState { return newState(timedCard(multi)) }, []string{"Space", "Enter", "Ctrl+L|^L"}},
+		"words":    {func() *cardState { return newState(timedCard(free)) }, []string{"Enter", "Ctrl+L later|^L later"}},
+		"approval": {func() *cardState { return newState(approvalCard()) }, []string{"Enter", "Esc Esc: no|2×Esc no"}},
+		"late":     {late, []string{"Enter", "Ctrl+O leaves|^O leave"}},
+	} {
+		for cols := minColumns; cols < 100; cols += 3 {
+			for rows := 3; rows < 14; rows++ {
+				f := c.make().view(epoch, cols, rows)
+				fits(t, f, cols, rows)
+				got := plainOf(f)
+				for _, want := range c.want {
+					if a, b, _ := strings.Cut(want, "|"); !strings.Contains(got, a) && (b == "" || !strings.Contains(got, b)) {
+						t.Fatalf("%s, %d×%d: no %s:\n%s", name, cols, rows, want, got)
+					}
+				}
+			}
+		}
 	}
 }
 

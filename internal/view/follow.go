@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 func (s *Screen) Event(e session.Event) {
 	switch e.Type {
 	case session.TypeStepStart, session.TypeLLMRetryStarted:
-		s.Thinking()
+		s.Thinking(eventTime(e))
 	case session.TypeTurnEnd:
 		s.Idle()
 	case session.TypeAssistantMessage:
@@ -24,19 +25,28 @@ func (s *Screen) Event(e session.Event) {
 		}
 	case session.TypeToolCall:
 		if c, ok := decode[session.ToolCall](e); ok {
-			s.ToolStarted(c.CallID, c.Name, c.Arguments)
+			s.ToolStarted(c.CallID, c.Name, c.Arguments, eventTime(e))
 		}
 	case session.TypeToolResult:
 		if r, ok := decode[session.ToolResult](e); ok {
-			s.result(r)
+			s.result(e, r)
 		}
 	case session.TypePTCDispatchStart:
-		if c, ok := decode[session.PTCStart](e); ok && s.o.Verbose {
-			s.ToolStarted(c.SubCallID, c.Name, c.Arguments)
+		c, ok := decode[session.PTCStart](e)
+		switch {
+		case ok && s.o.Verbose:
+			s.ToolStarted(c.SubCallID, c.Name, c.Arguments, eventTime(e))
+		case ok:
+			s.locked(func() {
+				s.subs[c.SubCallID] = true
+				s.begun(c.SubCallID)
+			})
 		}
 	case session.TypePTCDispatch:
-		if c, ok := decode[session.PTC](e); ok && s.o.Verbose {
-			s.ToolDone(c.SubCallID, c.Name, c.Arguments, outcome(c.Error, nil, c.Content))
+		c, ok := decode[session.PTC](e)
+		s.locked(func() { delete(s.subs, c.SubCallID) })
+		if ok && s.o.Verbose {
+			s.ToolDone(c.SubCallID, c.Name, c.Arguments, outcome(e, c.Error, nil, c.Content))
 		}
 	case session.TypeLLMRetry:
 		if r, ok := decode[session.Retry](e); ok {
@@ -51,12 +61,48 @@ func (s *Screen) Event(e session.Event) {
 			s.Note(planWords(p))
 		}
 	case session.TypeUserMessage:
-		if m, ok := decode[session.UserMessage](e); ok && m.Source.Kind == session.SourceGoal {
-			s.Note(fmt.Sprintf("goal, round %d", m.Source.Round))
+		if m, ok := decode[session.UserMessage](e); ok {
+			s.entered(m)
 		}
 	case session.TypeCompactionStart:
 		s.Note("the conversation is long: older parts are being summed up")
 	}
+}
+
+// entered tells of messages that a run took in by itself.
+func (s *Screen) entered(m session.UserMessage) {
+	switch m.Source.Kind {
+	case session.SourceGoal:
+		s.Note(fmt.Sprintf("goal, round %d", m.Source.Round))
+	case session.SourceQuestionReply:
+		callID := m.Source.CallID
+		text := "late answer to " + OneLine(callID)
+		if of, questions, answers, ok := session.ParseReply(session.TextOf(m.Content)); ok && of == callID {
+			text += ": " + brief(questions, answers)
+		}
+		s.Note(text)
+	}
+}
+
+// brief is a batch of answers on one line.
+func brief(questions []session.Question, answers []session.Answer) string {
+	var list []string
+	for _, q := range questions {
+		a, _ := answerOf(q.ID, answers)
+		given := a.Selected
+		if a.Custom != "" {
+			given = append(slices.Clip(given), a.Custom)
+		}
+		text := strings.Join(given, ", ")
+		if text == "" {
+			text = "(skipped)"
+		}
+		if len(questions) > 1 {
+			text = q.ID + " = " + text
+		}
+		list = append(list, OneLine(Excerpt(text, 4, 400)))
+	}
+	return strings.Join(list, "; ")
 }
 
 func decode[T any](e session.Event) (T, bool) {
@@ -74,16 +120,19 @@ func hasCalls(blocks []session.Block) bool {
 	return false
 }
 
-func (s *Screen) result(r session.ToolResult) {
+func (s *Screen) result(e session.Event, r session.ToolResult) {
 	name := "" // known from the call, but for one that never started
 	if r.Error != nil {
 		name = r.Error.Name
 	}
-	s.ToolDone(r.Message.ToolCallID, name, "", outcome(r.Error, r.Meta, r.Message.Content))
+	s.ToolDone(r.Message.ToolCallID, name, "", outcome(e, r.Error, r.Meta, r.Message.Content))
 }
 
-func outcome(failed *session.ToolError, meta *session.ToolMeta, content string) Outcome {
-	o := Outcome{Result: content}
+// eventTime is when an event was logged.
+func eventTime(e session.Event) time.Time { return time.UnixMilli(e.Time) }
+
+func outcome(e session.Event, failed *session.ToolError, meta *session.ToolMeta, content string) Outcome {
+	o := Outcome{Result: content, At: eventTime(e)}
 	if failed != nil {
 		o.Code = failed.Code
 	}
@@ -95,9 +144,6 @@ func outcome(failed *session.ToolError, meta *session.ToolMeta, content string) 
 		case meta.ExitCode != nil && *meta.ExitCode != 0:
 			o.Words = fmt.Sprintf("exit %d", *meta.ExitCode)
 		}
-	}
-	if strings.HasPrefix(content, `{"pending":true`) {
-		o.Words = "pending"
 	}
 	return o
 }

@@ -18,9 +18,12 @@ func goalWords(g *session.Goal) string {
 	return text
 }
 
+// InPlanMode is what a person is told of a session that is in plan mode.
+const InPlanMode = "plan mode: nothing is changed until a plan is approved"
+
 func planWords(p session.PlanMode) string {
 	if p.Active {
-		return "plan mode: nothing is changed until a plan is approved"
+		return InPlanMode
 	}
 	return "plan mode is over: the plan was approved"
 }

@@ -20,6 +20,13 @@ type ScreenOptions struct {
 	Width    func() int // columns, asked anew for each line; nil, or no terminal = 200
 	Quiet    bool       // only session id, announcements and errors
 	Verbose  bool
+	Echo     Echo // nil: what is typed is not the screen's to hide
+}
+
+// Echo switches whether the terminal shows what is typed. Off may be called again.
+type Echo interface {
+	Off()
+	On()
 }
 
 // Screen shows a run as it happens, on stderr. On a terminal the model's text
@@ -38,17 +45,22 @@ type Screen struct {
 	to       io.Writer
 	paused   int // how many cards own the terminal
 	above    func([]string) bool
-	held     bytes.Buffer       // what is to be shown after them
-	dropped  bool               // more was held than is kept
-	column   bool               // the cursor is within a line of streamed text
-	kind     string             // of the text being streamed, "" between messages
-	tail     string             // the end of a piece that may belong to the next one
-	streamed strings.Builder    // text of this message so far
-	last     string             // text of the last message that had any
-	lastOK   bool               // no tool has run since
-	tools    map[string]running // by call id
-	think    time.Time          // since when the model thinks; zero = it does not
-	drawn    bool               // the spinner is on the line
+	held     bytes.Buffer        // what is to be shown after them
+	dropped  bool                // more was held than is kept
+	flow     flow                // of streamed text, broken at words
+	out      []byte              // of one piece, kept for the next
+	before   map[string][]string // announcements that wait for the beginning of a call, by its id
+	after    map[string][]string // announcements that follow the line of a call, by its id
+	kind     string              // of the text being streamed, "" between messages
+	tail     string              // the end of a piece that may belong to the next one
+	streamed strings.Builder     // text of this message so far
+	last     string              // text of the last message that had any
+	lastOK   bool                // no tool has run since
+	tools    map[string]running  // by call id
+	subs     map[string]bool     // calls within calls, where they are not shown
+	think    time.Time           // since when the model thinks; zero = it does not
+	drawn    bool                // the spinner is on the line
+	hidden   bool                // what is typed is not shown
 	frame    int
 	closed   bool
 
@@ -67,7 +79,7 @@ func NewScreen(w io.Writer, o ScreenOptions) *Screen {
 	if o.Width == nil || !o.Terminal { // a log is no place to cut for somebody's window
 		o.Width = func() int { return 200 }
 	}
-	s := &Screen{o: o, style: newStyle(o.Colour), to: w, tools: map[string]running{}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
+	s := &Screen{o: o, style: newStyle(o.Colour), to: w, tools: map[string]running{}, subs: map[string]bool{}, before: map[string][]string{}, after: map[string][]string{}, flow: flow{columns: o.Width}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	if o.Terminal && o.Cursor && !o.Quiet {
 		s.done.Go(s.spin)
 	}
@@ -85,64 +97,20 @@ func (s *Screen) Close() {
 	s.paused = 0
 	s.flush()
 	s.endText()
+	s.followAll()
 	s.erase()
+	s.echo()
 	s.closed = true
 	close(s.quit)
 	s.mu.Unlock()
 	s.done.Wait()
 }
 
-// Session shows the id, on a line of its own. It is never hidden.
-func (s *Screen) Session(id string) { s.Announce("session " + id) }
-
-// Announce shows lines that -q does not hide, and that stay together: a
-// question, how to answer it.
-func (s *Screen) Announce(lines ...string) {
+// Thinking says that a request is out, and since when: the spinner stands until
+// something comes.
+func (s *Screen) Thinking(since time.Time) {
 	s.locked(func() {
-		safe := make([]string, len(lines))
-		for i, l := range lines {
-			safe[i] = s.safe(l)
-		}
-		if s.paused > 0 && s.above != nil && s.above(safe) {
-			return
-		}
-		for _, l := range safe {
-			s.line(l)
-		}
-	})
-}
-
-// Above names who shows announcements while a card owns the terminal. show does
-// not block, and says whether it took the lines.
-func (s *Screen) Above(show func(lines []string) bool) {
-	s.locked(func() { s.above = show })
-}
-
-// Error shows what went wrong. It is never hidden.
-func (s *Screen) Error(line string) {
-	s.locked(func() { s.line(s.style.bad.Sprint(s.safe(line))) })
-}
-
-// Note shows a remark.
-func (s *Screen) Note(line string) {
-	s.locked(func() {
-		if !s.o.Quiet {
-			s.line(s.style.dim.Sprint(s.safe(line)))
-		}
-	})
-}
-
-// Detail is a Note for -v alone.
-func (s *Screen) Detail(line string) {
-	if s.o.Verbose {
-		s.Note(line)
-	}
-}
-
-// Thinking says that a request is out: the spinner stands until something comes.
-func (s *Screen) Thinking() {
-	s.locked(func() {
-		s.think = time.Now()
+		s.think = since
 		s.nudge()
 	})
 }
@@ -153,12 +121,17 @@ func (s *Screen) Idle() {
 		s.think = time.Time{}
 		clear(s.tools)
 		s.erase()
+		s.followAll()
 	})
 }
 
 // Delta shows a piece of the model's text or reasoning, on a terminal.
 func (s *Screen) Delta(kind, text string) {
 	s.locked(func() {
+		if kind == session.StreamDiscarded {
+			s.discard()
+			return
+		}
 		if text == "" || !s.o.Terminal || s.o.Quiet {
 			return
 		}
@@ -174,6 +147,16 @@ func (s *Screen) Delta(kind, text string) {
 	})
 }
 
+// discard marks the text that was streamed of an attempt that failed for good.
+func (s *Screen) discard() {
+	partial := s.kind != ""
+	s.endText()
+	s.streamed.Reset()
+	if partial {
+		s.say(s.style.warn.Sprint, "the text above is discarded")
+	}
+}
+
 // stream writes a piece, keeping back a carriage return at its end: whether it
 // is half of a line end shows with the next piece.
 func (s *Screen) stream(text string) {
@@ -184,13 +167,14 @@ func (s *Screen) stream(text string) {
 	if text == "" {
 		return
 	}
-	shown := Visible(text)
-	ended := strings.HasSuffix(shown, "\n")
+	on, off := "", ""
 	if s.kind == session.BlockReasoning {
-		shown = s.style.dim.Sprint(shown)
+		on, off = s.style.dimOn, s.style.dimOff
 	}
-	s.write(shown)
-	s.column = !ended
+	s.out = s.flow.text(append(s.out[:0], on...), Visible(text))
+	if len(s.out) > len(on) {
+		s.write(append(s.out, off...))
+	}
 }
 
 // Message says that a message has been committed whole. Where text does not
@@ -211,7 +195,9 @@ func (s *Screen) Message(text string, final bool) {
 		shown := s.streamed.String()
 		s.streamed.Reset()
 		if shown == "" && text != "" { // nobody streamed it
-			s.line(strings.TrimRight(Visible(text), "\n"))
+			s.kind = session.BlockText
+			s.stream(strings.TrimRight(text, "\n"))
+			s.endText()
 			shown = text
 		}
 		if shown != "" {
@@ -245,7 +231,7 @@ func (s *Screen) Retry(attempt int, delay time.Duration, code, message string) {
 		if partial {
 			text = "the text above is discarded; " + text
 		}
-		s.line(s.style.warn.Sprint(text))
+		s.say(s.style.warn.Sprint, text)
 		s.think = time.Now()
 		s.nudge()
 	})

@@ -1,10 +1,17 @@
 package view
 
-import "github.com/fatih/color"
+import (
+	"strings"
+
+	"github.com/fatih/color"
+)
 
 // style colours text, or does not: its switch is its own, not the process's. It
 // never changes after newStyle.
-type style struct{ dim, bold, good, bad, warn *color.Color }
+type style struct {
+	dim, bold, good, bad, warn *color.Color
+	dimOn, dimOff              string // what dim puts around a text
+}
 
 func newStyle(on bool) style {
 	make := func(attr color.Attribute) *color.Color {
@@ -16,8 +23,11 @@ func newStyle(on bool) style {
 		}
 		return c
 	}
+	dim := make(color.Faint)
+	before, behind, _ := strings.Cut(dim.Sprint("|"), "|")
 	return style{
-		dim:  make(color.Faint),
+		dimOn: before, dimOff: behind,
+		dim:  dim,
 		bold: make(color.Bold),
 		good: make(color.FgGreen),
 		bad:  make(color.FgRed),

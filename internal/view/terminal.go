@@ -6,19 +6,25 @@ import (
 	"time"
 
 	"github.com/mattn/go-runewidth"
+
+	"deepseek/internal/session"
 )
 
 // The rules of the line that the screen owns on a terminal:
 //
 //   - The spinner stands only where the cursor is at the beginning of a line,
-//     and leaves the cursor on its line. Whatever else is written takes it away
-//     first (erase), under the same lock.
-//   - It is one column shorter than the terminal, so that it never wraps.
+//     and leaves it there, so that what is typed meanwhile is shown over it.
+//     Whatever else is written takes it away first (erase), under the same lock.
+//   - It is one column shorter than the terminal, so that it does not wrap. A
+//     terminal that gets narrower may break it; it is the last thing on the
+//     screen, so everything from the cursor on is erased.
+//   - Once the spinner was drawn, what is typed is not shown until a card begins
+//     or the screen ends.
 //   - While a card owns the terminal (Pause) nothing is written at all; it is
 //     held, and written by the Resume that ends the last card.
 
 const (
-	eraseLine  = "\r\x1b[K"
+	eraseLine  = "\r\x1b[K\x1b[1C\x1b[J\r" // and what is below, but never a whole screen: some keep that as history
 	frameTime  = 100 * time.Millisecond
 	holdAtMost = 1 << 20 // bytes held back while a card is up
 )
@@ -37,6 +43,7 @@ func (s *Screen) Pause() {
 	s.locked(func() {
 		s.endText()
 		s.erase()
+		s.echo()
 		s.paused++
 	})
 }
@@ -56,17 +63,17 @@ func (s *Screen) Resume() {
 
 func (s *Screen) flush() {
 	if s.dropped {
-		s.emit("[the beginning of what happened meanwhile is left out]\n")
+		s.emit([]byte("[the beginning of what happened meanwhile is left out]\n"))
 	}
-	s.emit(s.held.String())
+	s.emit(s.held.Bytes())
 	s.held.Reset()
 	s.dropped = false
 }
 
 // write is the way out for everything but the spinner.
-func (s *Screen) write(text string) {
+func (s *Screen) write(text []byte) {
 	if s.paused > 0 {
-		s.held.WriteString(text)
+		s.held.Write(text)
 		if s.held.Len() > holdAtMost {
 			s.dropLines(s.held.Len() - holdAtMost/2) // half at once, so that dropping stays cheap
 		}
@@ -92,35 +99,49 @@ func (s *Screen) dropLines(atLeast int) {
 }
 
 // emit writes. A screen that cannot be written to any more is not worth a run.
-func (s *Screen) emit(text string) {
-	if text != "" {
-		_, _ = s.to.Write([]byte(text))
+func (s *Screen) emit(text []byte) {
+	if len(text) > 0 {
+		_, _ = s.to.Write(text)
 	}
 }
 
 // line writes a whole line; streamed text before it is ended first.
 func (s *Screen) line(text string) {
 	s.endText()
-	s.write(text + "\n")
+	s.write(append([]byte(text), '\n'))
 }
 
-// endText ends the line of streamed text, if the cursor is within one.
+// endText ends streamed text, and its line if the cursor is within one.
 func (s *Screen) endText() {
 	if s.tail != "" {
 		s.stream(s.tail + "\n") // a carriage return that nothing followed
 		s.tail = ""
 	}
-	if s.column {
-		s.write("\n")
-		s.column = false
+	if s.flow.within() {
+		on, off := "", ""
+		if s.kind == session.BlockReasoning {
+			on, off = s.style.dimOn, s.style.dimOff
+		}
+		s.out = s.flow.end(append(s.out[:0], on...))
+		s.out = append(append(s.out, off...), '\n')
+		s.write(s.out)
 	}
+	s.flow.restart()
 	s.kind = ""
 }
 
 func (s *Screen) erase() {
 	if s.drawn {
-		s.emit(eraseLine)
+		s.emit([]byte(eraseLine))
 		s.drawn = false
+	}
+}
+
+// echo shows what is typed again.
+func (s *Screen) echo() {
+	if s.hidden {
+		s.o.Echo.On()
+		s.hidden = false
 	}
 }
 
@@ -159,11 +180,11 @@ func (s *Screen) spin() {
 func (s *Screen) draw() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	what, since := s.doing()
+	what, more, since := s.doing()
 	if s.closed || what == "" || s.paused > 0 {
 		return false
 	}
-	if s.column { // text stands on the line; it may go on
+	if s.flow.within() { // text stands on the line; it may go on
 		return true
 	}
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -171,25 +192,29 @@ func (s *Screen) draw() bool {
 		frames = []rune(`|/-\`)
 	}
 	s.frame = (s.frame + 1) % len(frames)
-	took := ""
+	took := more
 	if d := time.Since(since); d >= time.Minute {
-		took = "  " + Took(d)
+		took += "  " + Took(d)
 	} else if d >= time.Second {
-		took = fmt.Sprintf("  %d s", int(d.Seconds()))
+		took += fmt.Sprintf("  %d s", int(d.Seconds()))
 	}
 	text := s.fit(string(frames[s.frame])+" "+what, 1+width(took)) + took
-	s.emit(eraseLine + s.style.dim.Sprint(text))
+	if !s.drawn && s.o.Echo != nil { // Enter would leave the line behind
+		s.o.Echo.Off()
+		s.hidden = true
+	}
+	s.emit([]byte(eraseLine + s.style.dim.Sprint(text) + "\r"))
 	s.drawn = true
 	return true
 }
 
-// doing says what the person waits for, and since when.
-func (s *Screen) doing() (string, time.Time) {
+// doing says what the person waits for, what else there is, and since when.
+func (s *Screen) doing() (what, more string, since time.Time) {
 	if len(s.tools) == 0 {
 		if s.think.IsZero() {
-			return "", time.Time{}
+			return "", "", time.Time{}
 		}
-		return "thinking", s.think
+		return "thinking", "", s.think
 	}
 	var first running
 	for _, t := range s.tools {
@@ -197,16 +222,15 @@ func (s *Screen) doing() (string, time.Time) {
 			first = t
 		}
 	}
-	what := strings.TrimSpace(first.name + " " + first.title)
 	if n := len(s.tools) - 1; n > 0 {
-		what = fmt.Sprintf("%d more, %s", n, what)
+		more = fmt.Sprintf("  and %d more", n)
 	}
-	return what, first.since
+	return strings.TrimSpace(first.name + " " + first.title), more, first.since
 }
 
 // fit cuts a line to the terminal, less some columns.
 func (s *Screen) fit(text string, less int) string {
-	return Fit(text, s.o.Width()-less, s.ellipsis())
+	return fitWords(text, s.o.Width()-less, s.ellipsis())
 }
 
 // safe makes untrusted text harmless on a terminal; in a pipe the bytes are exact.

@@ -24,6 +24,19 @@ func Fit(s string, columns int, mark string) string {
 	return runewidth.Truncate(s, columns, mark)
 }
 
+// fitWords is Fit that cuts between words where that leaves most of the text.
+func fitWords(s string, columns int, mark string) string {
+	cut := Fit(s, columns, mark)
+	kept, marked := strings.CutSuffix(cut, mark)
+	if cut == s || !marked || strings.HasPrefix(s[len(kept):], " ") {
+		return cut
+	}
+	if at := strings.LastIndexByte(kept, ' '); at > 0 && width(kept[:at]) >= columns*2/3 {
+		return kept[:at] + " " + mark
+	}
+	return cut
+}
+
 // Took is a duration for people: 12 ms, 3.4 s, 2 m 05 s.
 func Took(d time.Duration) string {
 	switch {
@@ -54,7 +67,10 @@ func Count(n int64) string {
 
 // Dollars keeps small sums readable.
 func Dollars(usd float64) string {
-	if usd != 0 && usd < 0.01 {
+	switch {
+	case usd > 0 && usd < 0.0001:
+		return "<$0.0001"
+	case usd != 0 && usd < 0.01:
 		return fmt.Sprintf("$%.4f", usd)
 	}
 	return fmt.Sprintf("$%.2f", usd)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"time"
 
 	"deepseek/internal/session"
 )
@@ -97,15 +98,21 @@ func (i *Item) failed() bool {
 	return i.Code != "" || i.Meta != nil && (i.Meta.Signal != "" || i.Meta.ExitCode != nil && *i.Meta.ExitCode != 0)
 }
 
+// RunningCall is a call that has begun and not ended.
+type RunningCall struct {
+	session.Call
+	Began time.Time
+}
+
 // Running are the calls of a live session that have begun and not ended.
-func (t *Transcript) Running() []session.Call {
+func (t *Transcript) Running() []RunningCall {
 	if !t.Live || len(t.Turns) == 0 {
 		return nil
 	}
-	var calls []session.Call
+	var calls []RunningCall
 	for _, i := range t.Turns[len(t.Turns)-1].Items {
 		if i.started && !i.ended && i.Parent == "" {
-			calls = append(calls, session.Call{ID: i.CallID, Name: i.Name, Arguments: i.Arguments})
+			calls = append(calls, RunningCall{session.Call{ID: i.CallID, Name: i.Name, Arguments: i.Arguments}, time.UnixMilli(i.Time)})
 		}
 	}
 	return calls

@@ -156,7 +156,7 @@ func (b *Builder) apply(e session.Event) error {
 func with[T any](e session.Event, do func(session.Event, T)) error {
 	var v T
 	if err := json.Unmarshal(e.Data, &v); err != nil {
-		return fmt.Errorf("%w: event %d, %s: %w", session.ErrDamaged, e.Seq, e.Type, err)
+		return fmt.Errorf("%w: event %d, %s: %w", session.ErrDamaged, e.Seq, e.Type, session.PlainJSON(err))
 	}
 	do(e, v)
 	return nil
@@ -234,7 +234,7 @@ func (b *Builder) call(e session.Event, id, name, arguments, parent string) *Ite
 	if i, ok := b.calls[id]; ok {
 		return i
 	}
-	i := Item{Kind: KindTool, CallID: id, Parent: parent, Name: name, title: strings.Clone(Fit(CallTitle(arguments), 400, "…")), Arguments: b.keep(arguments)}
+	i := Item{Kind: KindTool, CallID: id, Parent: parent, Name: strings.Clone(Fit(name, 200, "…")), title: strings.Clone(Fit(CallTitle(arguments), 400, "…")), Arguments: b.keep(arguments)}
 	if name == session.AskTool {
 		if questions, _, err := session.ParseQuestions(arguments); err == nil && session.CheckQuestions(questions) == nil {
 			i.Kind, i.Questions, i.tracked, i.Arguments = KindQuestion, questions, b.questions.Timed(), ""
@@ -333,7 +333,7 @@ func (b *Builder) end(i *Item, content, code string, meta *session.ToolMeta) {
 // End is the transcript. With an owner at work the builder may go on after it.
 func (b *Builder) End(h session.Header, live bool) (*Transcript, error) {
 	if !live {
-		closers, err := b.open.Closers(h.ID)
+		closers, err := b.open.Closers(h.ID, &b.questions)
 		if err != nil {
 			return nil, err
 		}

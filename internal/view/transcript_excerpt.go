@@ -74,6 +74,20 @@ func ending(s string, lines, size int) string {
 	return s[start:]
 }
 
+// Wrap breaks text at words into lines of at most so many columns. What does not
+// come first is indented. A line that begins with a space is left as it is.
+func Wrap(text string, columns int, indent string) string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, " ") {
+			out = append(out, line)
+			continue
+		}
+		out = append(out, wrapLine(line, columns)...)
+	}
+	return strings.Join(out, "\n"+indent)
+}
+
 // wrapLine breaks a line into lines of at most so many columns, at spaces where
 // there are any. Nothing but the spaces at the breaks is lost.
 func wrapLine(line string, columns int) []string {

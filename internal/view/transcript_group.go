@@ -18,8 +18,8 @@ type Part struct {
 }
 
 // Parts cuts a turn into its parts. What a person wrote, questions, the last
-// text of the model and what must not be missed stand for themselves; late
-// answers belong to the group in which they were admitted.
+// text of the model, late answers and what must not be missed stand for
+// themselves.
 func (t *Turn) Parts() []Part {
 	final := -1
 	for n, i := range t.Items {
@@ -44,7 +44,7 @@ func (t *Turn) Parts() []Part {
 				group = append(group, &thought)
 			}
 			fallthrough
-		case i.Kind == KindQuestion, i.Kind == KindNote && i.major,
+		case i.Kind == KindQuestion, i.Kind == KindReply, i.Kind == KindNote && i.major,
 			i.Kind == KindUser && i.standsAlone():
 			flush()
 			parts = append(parts, Part{Item: i})
@@ -67,7 +67,7 @@ func summary(group []*Item) string {
 	type tally struct{ calls, failed int }
 	var names []string
 	tools := map[string]*tally{}
-	calls, texts, replies := 0, 0, 0
+	calls, texts := 0, 0
 	var senders []string
 	for _, i := range group {
 		switch i.Kind {
@@ -89,8 +89,6 @@ func summary(group []*Item) string {
 			if i.Text != "" {
 				texts++
 			}
-		case KindReply:
-			replies++
 		case KindUser:
 			if who := i.from(); !slices.Contains(senders, who) {
 				senders = append(senders, who)
@@ -98,9 +96,6 @@ func summary(group []*Item) string {
 		}
 	}
 	var list []string
-	if replies > 0 {
-		list = append(list, count(replies, "late answer"))
-	}
 	list = append(list, senders...)
 	if calls > 0 {
 		var each []string

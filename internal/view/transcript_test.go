@@ -226,12 +226,18 @@ func everything(t *testing.T) *logged {
 func TestTranscriptAsText(t *testing.T) {
 	answer := func(callID string) string { return "deepseek answer 20261130-171203-7f3kq " + callID }
 	for name, o := range map[string]TextOptions{
-		"pipe":              {},
-		"pipe-expanded":     {Expand: true, Answer: answer},
-		"40-expanded":       {Expand: true, Terminal: true, Width: 40, Answer: answer},
-		"80":                {Terminal: true, Width: 80, Answer: answer},
-		"80-expanded-ascii": {Expand: true, Terminal: true, ASCII: true, Width: 80, Answer: answer},
-		"200-colour":        {Terminal: true, Width: 200, Colour: true, Answer: answer},
+		"pipe":               {},
+		"pipe-expanded":      {Expand: true, Answer: answer},
+		"40":                 {Terminal: true, Width: 40, Answer: answer},
+		"40-expanded":        {Expand: true, Terminal: true, Width: 40, Answer: answer},
+		"80":                 {Terminal: true, Width: 80, Answer: answer},
+		"80-expanded":        {Expand: true, Terminal: true, Width: 80, Answer: answer},
+		"80-expanded-ascii":  {Expand: true, Terminal: true, ASCII: true, Width: 80, Answer: answer},
+		"200":                {Terminal: true, Width: 200, Answer: answer},
+		"200-expanded":       {Expand: true, Terminal: true, Width: 200, Answer: answer},
+		"40-colour":          {Terminal: true, Width: 40, Colour: true, Answer: answer},
+		"80-expanded-colour": {Expand: true, Terminal: true, Width: 80, Colour: true, Answer: answer},
+		"200-colour":         {Terminal: true, Width: 200, Colour: true, Answer: answer},
 	} {
 		t.Run(name, func(t *testing.T) {
 			goldenTranscript(t, name+".txt", text(t, everything(t).build(false, TextBound(o.Expand)), o))

@@ -178,7 +178,7 @@ func (p *page) item(i *Item) {
 	case KindQuestion:
 		p.question(i)
 	case KindReply:
-		p.reply("", i)
+		p.reply(i)
 	default:
 		first, rest, _ := strings.Cut(i.Text, "\n")
 		p.put(p.sign("  · ", "  - "), first, p.style.warn.Sprint)
@@ -194,8 +194,6 @@ func (p *page) member(i *Item) {
 	switch i.Kind {
 	case KindTool:
 		p.call(i)
-	case KindReply:
-		p.reply("    ", i)
 	case KindAssistant:
 		if i.Reasoning != "" {
 			p.put("    ~ ", strings.TrimSpace(i.Reasoning), dim)
@@ -234,7 +232,7 @@ func (p *page) call(i *Item) {
 	}
 	text := name
 	if i.title != "" {
-		text += " " + Fit(i.title, max(most-width(indent+name+tail)-1, 12), p.sign("…", "..."))
+		text += " " + fitWords(i.title, max(most-width(indent+name+tail)-1, 12), p.sign("…", "..."))
 	}
 	colour := paint(p.style.good.Sprint)
 	switch {
@@ -305,16 +303,16 @@ func (p *page) given(indent string, a session.Answer, answered, marked bool) {
 }
 
 // reply writes a late answer: question and answer, or its raw text.
-func (p *page) reply(indent string, i *Item) {
-	p.put(indent+p.sign("↳ ", "= "), "late answer to "+OneLine(i.CallID), p.style.good.Sprint)
+func (p *page) reply(i *Item) {
+	p.put(p.sign("↳ ", "= "), "late answer to "+OneLine(i.CallID), p.style.good.Sprint)
 	if i.Answers == nil {
-		p.put(indent+"  ", i.Text, nil)
+		p.put("  ", i.Text, nil)
 		return
 	}
 	for _, q := range i.Questions {
-		p.put(indent+"  ", titled(q), nil)
+		p.put("  ", titled(q), nil)
 		a, answered := answerOf(q.ID, i.Answers)
-		p.given(indent+"    ", a, answered, false)
+		p.given("    ", a, answered, false)
 	}
 }
 

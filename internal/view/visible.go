@@ -14,6 +14,7 @@ import (
 //	ESC and the other C0 controls  ^[ ^A ^?
 //	C1 controls                    <U+009B>
 //	direction, line separators     <U+202E>
+//	what takes no room             <U+200B>
 //	bytes that are no UTF-8        <9B>
 func Visible(s string) string {
 	i := firstHidden(s)
@@ -67,8 +68,9 @@ func firstHidden(s string) int {
 	return -1
 }
 
-// hidden says whether a terminal would act on the rune, or reorder text by it,
-// instead of showing it. The joiners that emoji are made of are not among these.
+// hidden says whether a terminal would act on the rune, reorder text by it, or
+// show nothing for it. The joiners and selectors that emoji are made of are not
+// among these.
 func hidden(r rune) bool {
 	switch {
 	case r < 0x20:
@@ -78,6 +80,8 @@ func hidden(r rune) bool {
 	case r < 0xa0: // DEL and C1
 		return true
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
+		return true
+	case r == 0x00ad, r == 0x180e, r == 0x200b, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0xe0000 && r <= 0xe007f:
 		return true
 	}
 	return false

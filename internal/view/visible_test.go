@@ -19,6 +19,8 @@ func TestVisible(t *testing.T) {
 		{"direction override", "user\u202etxt.exe", "user<U+202E>txt.exe"},
 		{"isolates and marks", "\u2066\u2069\u200f\u061c", "<U+2066><U+2069><U+200F><U+061C>"},
 		{"emoji joiners stay", "👩\u200d💻", "👩\u200d💻"},
+		{"what takes no room", "a\u200bb\u00adc\u2060d\ufeffe\U000e0041", "a<U+200B>b<U+00AD>c<U+2060>d<U+FEFF>e<U+E0041>"},
+		{"selectors of emoji stay", "❤\ufe0f", "❤\ufe0f"},
 		{"replacement character itself stays", "\ufffd", "\ufffd"},
 		{"half a rune", "\xe4\xbd", "<E4><BD>"},
 	} {

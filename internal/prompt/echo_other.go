@@ -1,0 +1,11 @@
+//go:build !linux
+
+package prompt
+
+import "golang.org/x/sys/unix"
+
+// The requests that read and set a terminal's modes.
+const (
+	getModes = unix.TIOCGETA
+	setModes = unix.TIOCSETA
+)
