@@ -11,18 +11,17 @@ import (
 	"time"
 )
 
-// exampleModel asks call_7 and then has enough to say for whatever goes on.
+// exampleModel asks what the demo model asks and then has enough to say for whatever goes on.
 const exampleModel = `responses:
-  - tool_calls: [{id: call_7, name: ask_user_question, arguments: {questions: [{id: port, question: 'Which port?', options: [{label: '8080'}, {label: '9090'}]}]}}]
+  - tool_calls: [{id: call_7, name: ask_user_question, arguments: {questions: [{id: demo, question: 'Which one?', options: [{label: short}, {label: long}]}]}}]
 `
 
 // examplesElsewhere are examples that need more than a test can give them
 // offline and without a terminal, with the exit code that says so.
 var examplesElsewhere = map[string]int{
-	`deepseek answer last`:                 2, // a terminal to ask in
-	`deepseek attach last`:                 2, // the same, and a live run
-	`deepseek attach 7f3kq`:                2, // that session
-	`deepseek sessions rm --cwd /tmp last`: 2, // a session there
+	`deepseek answer last`:  2, // a terminal to ask in
+	`deepseek attach last`:  2, // the same, and a live run
+	`deepseek attach 7f3kq`: 2, // that session
 }
 
 // TestEveryExampleOfHelpWorks runs each example as it stands, through a shell, in
@@ -116,7 +115,7 @@ func (w *world) commands(t *testing.T) []string {
 	if code, out := w.shell(t, w.home, `deepseek help --man "`+dir+`"`); code != 0 {
 		t.Fatal(out)
 	}
-	pages, err := filepath.Glob(filepath.Join(dir, "deepseek*.1"))
+	pages, err := filepath.Glob(filepath.Join(dir, "man1", "deepseek*.1"))
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}

@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"deepseek/internal/view"
 )
 
 // readmeModel tells the story of the README's transcript.
@@ -59,18 +62,25 @@ func TestTheTranscriptOfTheReadme(t *testing.T) {
 	w.file(t, "bin/go", "#!/bin/sh\n", 0o700)
 	id := regexp.MustCompile(`20\d{6}-\d{6}-[a-z0-9]{5}`)
 	total := regexp.MustCompile(`(?m)^session \S+  \d+ steps?  tokens .*\n`) // the README leaves it out
-	took := regexp.MustCompile(`\d+(\.\d)? m?s\b`)
-	// The line of the call and the words about its question come from two
-	// sources at the same moment: either may be first.
-	call := regexp.MustCompile(`(?m)^· ask_user_question .*\n`)
+	took := regexp.MustCompile(`(\d+ h )?(\d+ m )?\d+(\.\d)? m?s\b`)
 	plain := func(text string) string {
 		text = total.ReplaceAllString(text, "")
-		text = call.ReplaceAllString(text, "")
 		return strings.TrimSpace(took.ReplaceAllString(id.ReplaceAllString(text, "ID"), "T"))
 	}
 	session := ""
 	for _, block := range readme(t, "", 2) {
 		command, want, _ := strings.Cut(block, "\n")
+		for _, text := range took.FindAllString(want, -1) {
+			if d, err := time.ParseDuration(strings.ReplaceAll(text, " ", "")); err != nil || view.Took(d) != text {
+				t.Errorf("%q is written %q: %v", text, view.Took(d), err)
+			}
+		}
+		if _, given, ok := strings.Cut(command, "--timeout "); ok {
+			seconds, err := time.ParseDuration(strings.Fields(given)[0] + "s")
+			if waited := "pending  " + view.Took(seconds) + "\n"; err != nil || !strings.Contains(want, waited) {
+				t.Errorf("no question has been %q: %v", waited, err)
+			}
+		}
 		line := strings.Replace(strings.TrimPrefix(command, "$ "), "--timeout 120", "--timeout 1", 1)
 		line = strings.Replace(line, "answer 7f3kq", "answer "+session, 1)
 		code, out := w.shell(t, w.home, "export DEEPSEEK_PERMISSION=full-access; "+line+" 2>&1")

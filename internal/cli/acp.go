@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,28 +19,18 @@ import (
 	"deepseek/internal/session"
 )
 
-type acpOptions struct{ settings map[string]string }
-
-func newACP(a *App, run func(context.Context, *App, acpOptions) error) *cobra.Command {
-	var o acpOptions
-	cmd := &cobra.Command{
+func newACP(a *App, run func(context.Context, *App, serverOptions) error) *cobra.Command {
+	return newServer(a, &cobra.Command{
 		Use:   "acp",
 		Short: "Serve sessions to an editor, over the Agent Client Protocol",
 		Long: "Serve sessions to an editor that speaks the Agent Client Protocol, on standard input and output.\n" +
 			"The editor starts this command by itself; docs/editors.md has what to write into its settings.",
 		Example: `  deepseek acp < messages.jsonl
   deepseek acp --model demo --permission read-only`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			o.settings = given(cmd.Flags())
-			return run(cmd.Context(), a, o)
-		},
-		Args: cobra.NoArgs,
-	}
-	addSettings(cmd, serverSettings...)
-	return cmd
+	}, run)
 }
 
-func runACP(ctx context.Context, a *App, o acpOptions) error {
+func runACP(ctx context.Context, a *App, o serverOptions) error {
 	return serveStdio(ctx, a, "acp", o.settings, func(ctx context.Context, in, out *os.File) error {
 		return acp.Serve(ctx, in, out, &acpServer{app: a, flags: o.settings}, acp.Options{
 			Version: buildVersion().Version, Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -48,8 +39,8 @@ func runACP(ctx context.Context, a *App, o acpOptions) error {
 }
 
 // acpServer makes and finds the sessions of an editor. Each has a server of its
-// own behind it, as each has its own folder and with it its own settings. Its
-// methods are called one at a time.
+// own behind it, as each has its own folder and with it its own settings. Nothing
+// in it changes.
 type acpServer struct {
 	app   *App
 	flags map[string]string
@@ -57,16 +48,29 @@ type acpServer struct {
 
 var _ acp.Backend = (*acpServer)(nil)
 
-// in is a server for sessions in a folder.
-func (s *acpServer) in(ctx context.Context, cwd string) (*rpcServer, error) {
+// in is a server for sessions in a folder, with the MCP servers of the editor.
+func (s *acpServer) in(ctx context.Context, cwd string, servers []config.Server) (*rpcServer, error) {
 	r := &rpcServer{app: s.app, flags: s.flags}
 	_, err := r.Initialize(ctx, &remote.InitializeParams{
 		Cwd: cwd, Capabilities: &remote.ClientCapabilities{Questions: true, Approvals: true},
 	})
-	if err == nil && r.cfg.Answerer == answererNone {
+	if err != nil {
+		return nil, err
+	}
+	if r.cfg.Answerer == answererNone {
 		r.caps = remote.ClientCapabilities{}
 	}
-	return r, err
+	own := len(r.cfg.Servers)
+	for _, c := range servers {
+		if slices.ContainsFunc(r.cfg.Servers[:own], func(o config.Server) bool { return o.Name == c.Name }) {
+			s.app.Warnf("deepseek: the MCP server %s is the one of %s, not the editor's of that name\n", c.Name, r.cfg.UserFile)
+			continue
+		}
+		c.Trust = false // which is not an editor's to say
+		r.cfg.Servers = append(r.cfg.Servers, c)
+	}
+	slices.SortFunc(r.cfg.Servers, func(a, b config.Server) int { return strings.Compare(a.Name, b.Name) })
+	return r, nil
 }
 
 // acpError is a failure as the editor is told.
@@ -78,8 +82,8 @@ func acpError(err error) error {
 }
 
 // New implements acp.Backend.
-func (s *acpServer) New(ctx context.Context, cwd string) (acp.Session, error) {
-	r, err := s.in(ctx, cwd)
+func (s *acpServer) New(ctx context.Context, cwd string, servers []config.Server) (acp.Session, error) {
+	r, err := s.in(ctx, cwd, servers)
 	if err != nil {
 		return nil, acpError(err)
 	}
@@ -94,8 +98,8 @@ func (s *acpServer) New(ctx context.Context, cwd string) (acp.Session, error) {
 }
 
 // Load implements acp.Backend.
-func (s *acpServer) Load(ctx context.Context, id, cwd string) (acp.Session, error) {
-	r, err := s.in(ctx, cwd)
+func (s *acpServer) Load(ctx context.Context, id, cwd string, servers []config.Server) (acp.Session, error) {
+	r, err := s.in(ctx, cwd, servers)
 	if err != nil {
 		return nil, acpError(err)
 	}

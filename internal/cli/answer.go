@@ -23,6 +23,7 @@ type answerOptions struct {
 	flags    batchFlags
 	withdraw bool
 	queue    bool
+	noInput  bool
 	settings map[string]string
 }
 
@@ -35,7 +36,7 @@ func newAnswer(a *App, run func(context.Context, *App, answerOptions) error) *co
 		Long: "Answer a question of a session: in this terminal, or by flags.\n" +
 			"A live run is told at once. A session that nobody runs is run on with the answer, and the result is printed.",
 		Example: `  deepseek answer last
-  deepseek answer last call_7 --select port=9090`,
+  deepseek answer last --select demo=short   # the question of: deepseek run --model demo`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
@@ -57,6 +58,12 @@ func newAnswer(a *App, run func(context.Context, *App, answerOptions) error) *co
 				return usagef("the call id is empty\nleave it out where just one question waits")
 			}
 			o.settings = given(cmd.Flags())
+			if err := noInput(o.settings, o.noInput); err != nil {
+				return err
+			}
+			if o.noInput && !o.flags.given() && !o.withdraw {
+				return usagef("--no-input leaves nobody to ask\nanswer with --select ID=LABEL, --custom ID=TEXT, --skip ID, or --json FILE")
+			}
 			return run(cmd.Context(), a, o)
 		},
 	}
@@ -67,6 +74,7 @@ func newAnswer(a *App, run func(context.Context, *App, answerOptions) error) *co
 	f.StringVar(&o.flags.file, "json", "", "read {\"answers\":[…]} from a `file`, or - for stdin")
 	f.BoolVar(&o.withdraw, "withdraw", false, "take back a late answer that is still queued")
 	f.BoolVar(&o.queue, "queue", false, "do not run a session that nobody runs: only queue the answer")
+	f.BoolVar(&o.noInput, "no-input", false, "ask nobody while the session runs on: the same as --answerer none")
 	addSettings(cmd, runSettings...)
 	return cmd
 }
@@ -217,15 +225,21 @@ func (x *answering) lostTo(ctx context.Context, c *remote.Client, callID string)
 	return notAnswerable("NOT_ANSWERABLE", state, fmt.Sprintf("question %s cannot be answered: it is %s", callID, state))
 }
 
-// refusal gives a refusal of the owner the exit code of answers.
+// refusal gives a refusal of the owner the exit code of answers, whether it came
+// to flags or to a card.
 func (x *answering) refusal(q answerable, err error) error {
+	var code, message string
 	var refused *remote.Error
-	if !errors.As(err, &refused) {
-		return err
+	var card *prompt.Refused
+	switch {
+	case errors.As(err, &refused):
+		code, message = refused.Code, refused.Message
+	case errors.As(err, &card):
+		code, message = card.Code, card.Message
 	}
-	switch refused.Code {
+	switch code {
 	case question.CodeReplyQueued, question.CodeBadAnswer, remote.CodeReadOnlyWait:
-		return notAnswerable(refused.Code, q.state, refused.Message)
+		return notAnswerable(code, q.state, message)
 	}
 	return err
 }
@@ -369,7 +383,7 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 	case errors.Is(err, prompt.ErrTerminal):
 		return hungUp(ctx, err)
 	case err != nil:
-		return err
+		return x.refusal(q, err)
 	}
 	switch res.Outcome {
 	case prompt.Answered:

@@ -16,14 +16,15 @@ func (as *asking) announcePermit(c question.Card) {
 	if as.prompter != nil {
 		return
 	}
+	var lines []string
 	for _, q := range c.Questions {
 		title, reason, _ := strings.Cut(q.Question, "\n")
-		as.screen.Announce(string(c.Kind) + " " + c.CallID + ": " + view.OneLine(title))
+		lines = append(lines, string(c.Kind)+" "+c.CallID+": "+view.OneLine(title))
 		if reason != "" {
-			as.screen.Announce("  " + view.OneLine(reason))
+			lines = append(lines, "  "+view.OneLine(reason))
 		}
 	}
-	as.screen.Announce("  " + as.o.answerCommand(c.CallID))
+	as.screen.Announce(append(lines, "  "+as.o.answerCommand(c.CallID))...)
 }
 
 // offers tells whether the terminal asks for a card. One that permits something

@@ -124,7 +124,17 @@ func (as *asking) announce(c question.Card) {
 		}
 		lines = append(lines, line+view.OneLine(q.Question))
 	}
-	as.screen.Announce(append(lines, "  "+as.o.answerCommand(c.CallID))...)
+	as.tell(c, append(lines, "  "+as.o.answerCommand(c.CallID))...)
+}
+
+// tell shows lines about a call. The screen is not told of the calls of
+// sub-agents, so nothing is to wait for them.
+func (as *asking) tell(c question.Card, lines ...string) {
+	if c.SessionID != as.o.header.ID {
+		as.screen.Announce(lines...)
+		return
+	}
+	as.screen.AnnounceOf(c.CallID, lines...)
 }
 
 // notice tells a workflow of GitHub Actions, whose page nobody would read stderr for.
@@ -134,11 +144,15 @@ func (as *asking) notice(c question.Card) {
 	}
 	text := fmt.Sprintf("A question was left pending: %s\nAnswer it with: %s", c.Questions[0].Question, as.o.answerCommand(c.CallID))
 	escape := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
-	as.screen.Announce("::notice title=deepseek::" + escape.Replace(text))
+	line := "::notice title=deepseek::" + escape.Replace(text)
+	as.o.app.Err.Command(line)
+	as.screen.AnnounceAfter(c.CallID, line)
 }
 
+// leftPending follows the line of the call, which the log brings to the screen
+// by another way.
 func (as *asking) leftPending(callID string) {
-	as.screen.Announce("left pending, answer later with:", "  "+as.o.answerCommand(callID))
+	as.screen.AnnounceAfter(callID, "left pending, answer later with:", "  "+as.o.answerCommand(callID))
 }
 
 // drawn tells whether a card has the question in hand; pending leaves it to

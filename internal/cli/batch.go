@@ -44,7 +44,7 @@ func (f batchFlags) read(ctx context.Context, a *App) ([]session.Answer, error) 
 	} else {
 		var data []byte
 		if data, err = os.ReadFile(f.file); err != nil {
-			return nil, usagef("cannot read the answers from %s: %v", f.file, reason(err))
+			return nil, usagef("cannot read the answers from %s: %v\nname a JSON file that can be read, or - for stdin", f.file, reason(err))
 		}
 		text = string(data)
 	}
@@ -52,7 +52,7 @@ func (f batchFlags) read(ctx context.Context, a *App) ([]session.Answer, error) 
 		return nil, err
 	}
 	if len(text) > maxBatch {
-		return nil, usagef("the answers in %s are longer than %d MB", f.file, maxBatch>>20)
+		return nil, usagef("the answers in %s are longer than %d MB\ngive just the answers: {\"answers\":[{\"id\":…,\"selected\":[…]}]}", f.file, maxBatch>>20)
 	}
 	batch, err := parseBatch(text)
 	if err != nil {

@@ -157,10 +157,11 @@ func TestReportAsJSON(t *testing.T) {
 		err  string
 	}{
 		{"text", false, Coded{Exit: 1, Code: "X", Message: "m", Hint: "h"}, "", "deepseek: X: m\nh\n"},
-		{"json", true, Coded{Exit: 1, Code: "X", Message: "m <&>"}, `{"error":{"code":"X","message":"m <&>"}}` + "\n", "deepseek: X: m <&>\n"},
-		{"state", true, Coded{Exit: 5, Code: "X", Message: "m", State: "settled"}, `{"error":{"code":"X","message":"m"},"state":"settled"}` + "\n", "deepseek: X: m\n"},
-		{"usage leaves stdout empty", true, Coded{Exit: 2, Message: "m"}, "", "deepseek: m\n"},
-		{"object is out already", true, Coded{Exit: 1, Code: "X", Message: "m", Printed: true}, "", "deepseek: X: m\n"},
+		{"json", true, Coded{Exit: 1, Code: "X", Message: "m <&>", Hint: "h"}, `{"error":{"code":"X","message":"m <&>"}}` + "\n", "deepseek: X: m <&>\nh\n"},
+		{"state", true, Coded{Exit: 5, Code: "X", Message: "m", Hint: "h", State: "settled"}, `{"error":{"code":"X","message":"m"},"state":"settled"}` + "\n", "deepseek: X: m\nh\n"},
+		{"usage leaves stdout empty", true, Coded{Exit: 2, Message: "m", Hint: "h"}, "", "deepseek: m\nh\n"},
+		{"object is out already", true, Coded{Exit: 1, Code: "X", Message: "m", Hint: "h", Printed: true}, "", "deepseek: X: m\nh\n"},
+		{"without a hint", false, Coded{Exit: 1, Code: "X", Message: "m"}, "", "deepseek: X: m\n" + advice[CodeFailed] + "\n"},
 		{"words are out already", true, Coded{Exit: 3}, "", ""},
 		{"three lines at most", false, Coded{Exit: 1, Code: "X", Message: "a\nb", Hint: "c\nd"}, "", "deepseek: X: a\nb\nc\n"},
 	} {
@@ -186,7 +187,7 @@ func TestStdoutThatFails(t *testing.T) {
 		says string
 	}{
 		{"a reader that left is no failure", syscall.EPIPE, ExitOK, ""},
-		{"a full disk is one", syscall.ENOSPC, ExitFailed, "deepseek: OUTPUT_WRITE: cannot write the output: no space left on device\n"},
+		{"a full disk is one", syscall.ENOSPC, ExitFailed, "deepseek: OUTPUT_WRITE: cannot write the output: no space left on device\n" + advice[CodeOutputWrite] + "\n"},
 	} {
 		var errs bytes.Buffer
 		code := Main([]string{"deepseek", "version"}, Streams{Out: failing{c.err}, Err: &errs}, nil)
@@ -202,7 +203,7 @@ func TestStdoutThatFails(t *testing.T) {
 func TestPanicBecomesWords(t *testing.T) {
 	var errs bytes.Buffer
 	code := Main([]string{"deepseek", "version"}, Streams{Out: panicking{}, Err: &errs}, nil)
-	if code != ExitFailed || !strings.HasPrefix(errs.String(), "deepseek: INTERNAL: unexpected failure: boom (") || strings.Count(errs.String(), "\n") != 1 {
+	if code != ExitFailed || !strings.HasPrefix(errs.String(), "deepseek: INTERNAL: unexpected failure: boom (") || strings.Count(errs.String(), "\n") != 2 {
 		t.Errorf("exit %d, %q", code, errs.String())
 	}
 }
@@ -445,5 +446,18 @@ func TestVersion(t *testing.T) {
 func TestHelpGoesToStdout(t *testing.T) {
 	if got := newBox(t).call(); got.code != ExitOK || !strings.Contains(got.out, "Usage:") || got.err != "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestManualPagesLieWhereManLooks(t *testing.T) {
+	b := newBox(t)
+	for dir, want := range map[string]string{"pages": "pages/man1", "man1": "man1", "a/man1/": "a/man1"} {
+		got := b.call("help", "--man", filepath.Join(b.cwd, dir)+strings.Repeat("/", strings.Count(dir, "1/")))
+		if got.code != ExitOK {
+			t.Errorf("%+v", got)
+		}
+		if text := readFile(t, filepath.Join(b.cwd, want, "deepseek-run.1")); !strings.HasPrefix(text, ".TH ") {
+			t.Errorf("%s: %q", dir, text)
+		}
 	}
 }

@@ -18,6 +18,31 @@ func (a *App) command(home string, words ...string) string {
 	return line
 }
 
+// located makes the commands of a general hint mean the same home and directory
+// as this invocation, of which the words of the hint know nothing.
+func (a *App) located(hint string) string {
+	home, err := a.Home()
+	if err != nil {
+		return hint
+	}
+	place := strings.TrimPrefix(a.command(home), "deepseek")
+	dir := ""
+	if a.global.cwd != "" {
+		if cwd, err := a.Cwd(); err == nil {
+			dir = " --cwd " + quote(cwd)
+		}
+	}
+	for _, c := range []struct{ command, place string }{
+		{"deepseek run -c", place + dir}, {"deepseek show last", place + dir}, {"deepseek sessions", place}, {"deepseek questions", place},
+	} {
+		before, after, found := strings.Cut(hint, c.command)
+		if found && (after == "" || strings.ContainsAny(after[:1], " :;`\n")) && !strings.Contains(after, " --home ") {
+			return before + c.command + c.place + after
+		}
+	}
+	return hint
+}
+
 // quote makes one word of a POSIX shell.
 func quote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {

@@ -33,11 +33,25 @@ func completeSessions(a *App) completion {
 		out := matching(nil, toComplete, args, "last", "the last one of this directory")
 		for _, e := range entries {
 			if e.Header.Origin != originSubagent {
-				out = matching(out, toComplete, args, e.ID, age(e.UpdatedAt, now)+"  "+a.folder(e.Header.Cwd))
+				out = matching(out, toComplete, args, typedPart(e.ID, toComplete), age(e.UpdatedAt, now)+"  "+a.folder(e.Header.Cwd))
 			}
 		}
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
+}
+
+// typedPart is the part of an id that begins as the typed word does: the id, or
+// what stands behind one of its dashes, since a shell offers only what begins so.
+func typedPart(id, typed string) string {
+	if typed == "" {
+		return id
+	}
+	for part, more := id, true; more; _, part, more = strings.Cut(part, "-") {
+		if strings.HasPrefix(part, typed) {
+			return part
+		}
+	}
+	return id
 }
 
 // completeCalls completes a session and then the id of one of its calls whose

@@ -20,6 +20,7 @@ func newCompletion(a *App, run func(context.Context, *App, completionOptions) er
 		Long: `Print a completion script for a shell. It completes commands, flags, session ids and call ids.
 
   bash:       deepseek completion bash > ~/.local/share/bash-completion/completions/deepseek
+              (needs the package bash-completion, version 2 or later)
   zsh:        deepseek completion zsh > "${fpath[1]}/_deepseek"
   fish:       deepseek completion fish > ~/.config/fish/completions/deepseek.fish
   powershell: deepseek completion powershell >> $PROFILE`,
@@ -28,7 +29,7 @@ func newCompletion(a *App, run func(context.Context, *App, completionOptions) er
 		ValidArgs: shells(),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("completion takes one of %s", list(shells()))
+				return usagef("completion takes one of %s\nsee deepseek completion --help", list(shells()))
 			}
 			return oneOf("shell", args[0], shells())
 		},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -116,19 +117,53 @@ func runConfigGet(_ context.Context, a *App, o configOptions) error {
 }
 
 func newConfigSet(a *App, run configRun) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Write a setting into your configuration file",
 		Long:  "Write a setting into your configuration file. Comments stay. Lists and maps are given as YAML.",
 		Example: `  deepseek config set mode timed
   deepseek config set sandbox_writable '[~/.cache, /var/tmp]'`,
-		Args:              arguments("KEY", "VALUE"),
+		Args:              func(*cobra.Command, []string) error { return nil }, // flags may be among them
 		ValidArgsFunction: completeKeys,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return run(cmd.Context(), a, configOptions{key: args[0], value: args[1]})
+			words, err := amongFlags(cmd, args)
+			if err != nil {
+				return err
+			}
+			if help, _ := cmd.Flags().GetBool("help"); help {
+				return cmd.Help()
+			}
+			if err := arguments("KEY", "VALUE")(cmd, words); err != nil {
+				return err
+			}
+			return run(cmd.Context(), a, configOptions{key: words[0], value: words[1]})
 		},
 	}
+	cmd.Flags().SetInterspersed(false) // see amongFlags
+	return cmd
 }
+
+// amongFlags reads the flags among the arguments of a command whose own parsing
+// ends at the first argument, and returns the others. A number below zero is no
+// flag, and behind -- nothing is.
+func amongFlags(cmd *cobra.Command, args []string) (words []string, err error) {
+	for len(args) > 0 {
+		switch arg := args[0]; {
+		case arg == "--":
+			return append(words, args[1:]...), nil
+		case len(arg) > 1 && arg[0] == '-' && !negative.MatchString(arg):
+			if err := cmd.ParseFlags(args); err != nil {
+				return nil, flagError(cmd, err)
+			}
+			args = cmd.Flags().Args()
+		default:
+			words, args = append(words, arg), args[1:]
+		}
+	}
+	return words, nil
+}
+
+var negative = regexp.MustCompile(`^-[0-9.]`)
 
 func runConfigSet(_ context.Context, a *App, o configOptions) error {
 	return a.editConfig(func(path string) error { return config.Set(path, o.key, o.value) })

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write docs/cli.md")
 const docsHead = `# Commands and flags
 
 Every command with its flags, as ` + "`deepseek help COMMAND`" + ` prints them; a test keeps this page true. ` + "`deepseek help --man DIR`" + `
-writes the same as manual pages (` + "`man -M` or `man -l DIR/deepseek-run.1`" + `), and ` + "`deepseek completion SHELL`" + ` prints completions that
+writes the same as manual pages (` + "`man -M DIR deepseek-run`" + `), and ` + "`deepseek completion SHELL`" + ` prints completions that
 know session and call ids.
 
 Each flag that is a setting is a key of ` + "`config.yaml`" + ` too, with underscores, and a variable: ` + "`--max-steps`, `max_steps`,\n`DEEPSEEK_MAX_STEPS`" + `. A flag stands against the variable, that against the project's file, that against your own, that against

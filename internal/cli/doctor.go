@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,9 @@ func checkHome(home string) finding {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f.words += " (made by the first run)"
+		if why := cannotMake(home); why != "" {
+			f.bad, f.words, f.advice = true, home+" cannot be made: "+why, "choose another with --home"
+		}
 	case err != nil:
 		f.bad, f.words, f.advice = true, fmt.Sprintf("%s: %v", home, reason(err)), "make it readable for you, or choose another with --home"
 	case !info.IsDir():
@@ -142,6 +146,35 @@ func checkHome(home string) finding {
 		f.words, f.advice = fmt.Sprintf("%s has mode %#o", home, info.Mode().Perm()), "others can look into it; chmod 700 "+quote(home)
 	}
 	return f
+}
+
+// cannotMake says why a folder that is not there cannot be made, "" if it can.
+// It makes none.
+func cannotMake(dir string) string {
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Lstat(at)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at):
+			continue
+		case err != nil:
+			return fmt.Sprintf("%s: %v", at, reason(err))
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if info, err = os.Stat(at); err != nil {
+				return at + " is a link to what is not there"
+			}
+		}
+		var system unix.Statfs_t
+		switch {
+		case !info.IsDir():
+			return at + " is no directory"
+		case unix.Access(at, unix.W_OK|unix.X_OK) != nil:
+			return at + " cannot be written to"
+		case unix.Statfs(at, &system) == nil && holdsNoFolders(system):
+			return at + " is the system's and holds no folders of yours"
+		}
+		return ""
+	}
 }
 
 func checkSockets(a *App) finding {

@@ -9,6 +9,7 @@ import (
 	"deepseek/internal/config"
 	"deepseek/internal/logstore"
 	"deepseek/internal/model"
+	"deepseek/internal/question"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
@@ -38,7 +39,18 @@ func usagef(format string, args ...any) *Coded {
 }
 
 // failure turns an error into an exit code and words: the only place that does.
+// Every failure that has words says what to do next.
 func failure(err error) *Coded {
+	c := classify(session.PlainJSON(err))
+	if c.Message == "" || c.Hint != "" {
+		return c
+	}
+	advised := *c
+	advised.Hint = advise(err, c)
+	return &advised
+}
+
+func classify(err error) *Coded {
 	var (
 		coded  *Coded
 		sig    Signal
@@ -48,6 +60,7 @@ func failure(err error) *Coded {
 		write  *logstore.WriteError
 		mod    *model.Error
 		far    *remote.Error
+		ask    *question.Error
 	)
 	switch {
 	case err == nil:
@@ -68,6 +81,8 @@ func failure(err error) *Coded {
 		return words(ExitFailed, CodeLogWrite, err)
 	case errors.As(err, &far):
 		return &Coded{Exit: ExitFailed, Code: far.Code, Message: far.Message}
+	case errors.As(err, &ask):
+		return &Coded{Exit: ExitFailed, Code: ask.Code, Message: ask.Message}
 	case errors.As(err, &sig):
 		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error()}
 	case errors.As(err, &mod):
@@ -99,7 +114,7 @@ func (a *App) report(c *Coded) {
 		text = c.Code + ": " + c.Message
 	}
 	if c.Hint != "" {
-		text += "\n" + c.Hint
+		text += "\n" + a.located(c.Hint)
 	}
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(lines) > 3 {

@@ -35,7 +35,7 @@ func newGoal(a *App, run func(context.Context, *App, goalOptions) error) *cobra.
 		Long: "Show or change the goal of a session: an id, a part of one, last, or a path to its file.\n" +
 			"A session that is being worked on can be shown only. A goal that is resumed gets rounds from the next `run --goal-resume` on.",
 		Example: `  deepseek goal last
-  deepseek goal last edit "all tests pass, with -race too"`,
+  deepseek goal last --json`,
 		Args: func(_ *cobra.Command, args []string) error { return o.read(args) },
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
@@ -142,7 +142,7 @@ func (o *owner) changeGoal(ctx context.Context, opts goalOptions) (session.Goals
 		next, err := st.Goals.Update(session.GoalUpdate{ID: g.ID, Revision: g.Revision, Action: opts.action, Objective: opts.objective})
 		var refused *session.GoalError
 		if errors.As(err, &refused) {
-			return nil, usagef("%s", refused.Message)
+			return nil, usagef("%s\nsee how it stands: %s", refused.Message, o.app.command(o.cfg.Home, "goal", o.ref))
 		}
 		return &next, err
 	})

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os/exec"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ const (
 )
 
 // hooks runs the command of --on-question. What becomes of it neither delays
-// nor fails the run. mu owns closed, and that none starts after it.
+// nor fails the run. mu owns closed, and that none starts after it, late and groups.
 type hooks struct {
 	command string
 	dir     string
@@ -28,6 +29,8 @@ type hooks struct {
 
 	mu     sync.Mutex
 	closed bool
+	late   *time.Timer  // of the end, once closed
+	groups map[int]bool // of the commands that run
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -47,7 +50,7 @@ func (o *owner) newHooks() *hooks {
 	if o.cfg.OnQuestion == "" {
 		return nil
 	}
-	h := &hooks{command: o.cfg.OnQuestion, dir: o.cwd}
+	h := &hooks{command: o.cfg.OnQuestion, dir: o.cwd, groups: map[int]bool{}}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	for _, kv := range o.app.Env {
 		if name, value, _ := strings.Cut(kv, "="); name != config.KeyVariable && !o.key.In(value) {
@@ -78,6 +81,7 @@ func (o *owner) hook(state string, c question.Card) {
 	}
 }
 
+// run ends when the command and everything in its process group has ended.
 func (h *hooks) run(note []byte, env []string) {
 	ctx, cancel := context.WithTimeout(h.ctx, hookTime)
 	defer cancel()
@@ -86,20 +90,100 @@ func (h *hooks) run(note []byte, env []string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	// Whether it could be run is the command's own affair.
-	_ = cmd.Run()
+	if cmd.Start() != nil {
+		return // whether it can be run is the command's own affair, and how it ends
+	}
+	group := cmd.Process.Pid
+	h.note(group, true)
+	defer h.note(group, false)
+	_ = cmd.Wait()
+	endGroup(ctx, group)
 }
 
-// close ends what still runs after hookAfter.
-func (h *hooks) close() {
+// endGroup returns when nothing of a process group runs any more, which it ends
+// by force when ctx ends. The group's leader has been reaped; its number stays
+// the group's as long as a process is in it.
+//
+// On Linux the leader's orphans are children of this process, and are reaped
+// here. Asking for those of the group alone takes none from anybody else.
+func endGroup(ctx context.Context, group int) {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	done := ctx.Done()
+	for forced := 0; forced < 50; { // one that even force does not end is not waited for
+		for {
+			pid, err := syscall.Wait4(-group, nil, syscall.WNOHANG, nil)
+			if pid <= 0 && !errors.Is(err, syscall.EINTR) {
+				break
+			}
+		}
+		if syscall.Kill(-group, 0) != nil {
+			return
+		}
+		if ctx.Err() != nil {
+			forced++
+			if syscall.Kill(-group, syscall.SIGKILL) != nil {
+				return
+			}
+		}
+		select {
+		case <-done:
+			done = nil // from here on by the clock
+		case <-look.C:
+		}
+	}
+}
+
+// note keeps which groups there are.
+func (h *hooks) note(group int, runs bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if runs {
+		h.groups[group] = true
+	} else {
+		delete(h.groups, group)
+	}
+}
+
+// ending says that the run ends: no more commands, and those that run have
+// hookAfter left. Later calls do nothing.
+func (h *hooks) ending() {
 	if h == nil {
 		return
 	}
 	h.mu.Lock()
-	h.closed = true
-	h.mu.Unlock()
-	late := time.AfterFunc(hookAfter, h.cancel)
-	defer late.Stop()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.closed = true
+		h.late = time.AfterFunc(hookAfter, h.cancel)
+	}
+}
+
+// close returns when none runs any more.
+func (h *hooks) close() {
+	if h == nil {
+		return
+	}
+	h.ending()
 	h.work.Wait()
 	h.cancel()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.late != nil { // nil where kill came first
+		h.late.Stop()
+	}
+}
+
+// kill ends what runs by force, and without waiting: for a process that is about
+// to end on the spot.
+func (h *hooks) kill() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for group := range h.groups {
+		_ = syscall.Kill(-group, syscall.SIGKILL) // it may have ended
+	}
 }

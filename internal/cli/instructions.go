@@ -28,7 +28,10 @@ func (o *owner) instructions() string {
 			return
 		}
 		seen[path] = true
-		text, err := readInstructions(stat, open)
+		text, odd, err := readInstructions(stat, open)
+		if odd != "" {
+			o.app.Warnf("deepseek: warning: %s: %s\n", view.OneLine(path), odd)
+		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -77,19 +80,22 @@ func foldersTo(top, dir string) []string {
 }
 
 // readInstructions reads as much as can count.
-func readInstructions(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (string, error) {
+func readInstructions(stat func() (fs.FileInfo, error), open func() (*os.File, error)) (text, odd string, err error) {
 	info, err := stat() // first: opening a pipe would wait for its writer
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", errors.New("it is no regular file")
+		return "", "", errors.New("it is no regular file")
 	}
 	f, err := open()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	defer func() { _ = f.Close() }() // read only
 	data, err := io.ReadAll(io.LimitReader(f, engine.MaxInstructions+1))
-	return string(data), err
+	if err != nil {
+		return "", "", err
+	}
+	return engine.ReadInstruction(data)
 }

@@ -119,3 +119,19 @@ func TestALongSessionOverTheWire(t *testing.T) {
 		t.Errorf("%s", last)
 	}
 }
+
+func TestInstructionsThatAreNoTextAreLeftOutWithAWarning(t *testing.T) {
+	b := newBox(t)
+	b.write(t, filepath.Join(b.cwd, ".git", "HEAD"), "")
+	b.write(t, filepath.Join(b.home, instructionsFile), "mine, sch\xf6n")
+	b.write(t, filepath.Join(b.cwd, instructionsFile), "\xff\xfeu\x00s\x00e\x00")
+	got, errs := b.instructions(t, b.cwd)
+	if !strings.Contains(got, "mine") || strings.Contains(got, filepath.Join(b.cwd, instructionsFile)) {
+		t.Errorf("got %s", got)
+	}
+	for _, want := range []string{filepath.Join(b.home, instructionsFile) + ": byte 10 is no UTF-8", filepath.Join(b.cwd, instructionsFile) + " is left out: it is UTF-16"} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("%q lacks %q", errs, want)
+		}
+	}
+}

@@ -21,7 +21,16 @@ func (a *App) jobSummary(res *session.RunResult) {
 	if path == "" || text == "" {
 		return
 	}
-	if err := appendTo(path, text); err != nil {
+	var err error
+	if home, homeErr := a.Home(); homeErr == nil {
+		if what := a.precious(home, linkTarget(path)); what != "" {
+			err = fmt.Errorf("%s is %s", path, what)
+		}
+	}
+	if err == nil {
+		err = appendTo(path, text)
+	}
+	if err != nil {
 		a.Warnf("deepseek: the summary of the job is not written: %v\n", err)
 	}
 }

@@ -51,6 +51,9 @@ func Main(argv []string, streams Streams, env []string) (code int) {
 
 func newApp(streams Streams, env []string) *App {
 	a := &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams}
+	if a.Getenv("GITHUB_ACTIONS") == "true" {
+		a.Err.guard = newWorkflowGuard()
+	}
 	a.terminals.in, a.terminals.out, a.terminals.err = isTerminal(streams.In), isTerminal(streams.Out), isTerminal(streams.Err)
 	return a
 }
@@ -59,13 +62,16 @@ func (a *App) run(args []string) error {
 	root := newRoot(a, needed(args))
 	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take the process's own
 	ctx, signaled := withSignalNote(context.Background())
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var coded *Coded
 	if sig := signaled.Load(); sig != nil && errors.Is(err, context.Canceled) && !errors.As(err, &coded) {
 		return *sig
 	}
+	if cause := a.Out.failed(); cause != nil && errors.Is(err, cause) {
+		return nil // finish says so, as for everything that cannot be printed
+	}
 	if err != nil && !a.running && !errors.As(err, &coded) {
-		return usagef("%s", err) // of the parser: arguments, groups of flags
+		return usagef("%s\nsee %s --help", err, cmd.CommandPath()) // of the parser: arguments, groups of flags
 	}
 	return err
 }
@@ -75,7 +81,7 @@ func (a *App) finish(err error) int {
 	c := failure(err)
 	a.report(c)
 	if err := a.Out.failed(); err != nil && c.Exit == ExitOK {
-		c = &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("cannot write the output: %v", err), Printed: true}
+		c = failure(&Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("cannot write the output: %v", err), Printed: true})
 		a.report(c)
 	}
 	return c.Exit
@@ -133,10 +139,10 @@ func (a *App) Cwd() (string, error) {
 		info, err = os.Stat(dir)
 	}
 	if err != nil {
-		return "", usagef("cannot work in the directory %q: %s", a.global.cwd, reason(err))
+		return "", usagef("cannot work in the directory %q: %s\nname one that is there with --cwd DIR", a.global.cwd, reason(err))
 	}
 	if !info.IsDir() {
-		return "", usagef("cannot work in %s: it is no directory", dir)
+		return "", usagef("cannot work in %s: it is no directory\nname one with --cwd DIR", dir)
 	}
 	return dir, nil
 }

@@ -10,8 +10,12 @@ import (
 )
 
 // writeManPages writes a page for section 1 of the manual for the command and
-// each command below it, such as deepseek-run.1, into a folder that it makes.
+// each command below it, such as deepseek-run.1, where `man -M DIR` looks: into
+// the folder man1 of dir, which may be that folder itself. It makes what is not there.
 func writeManPages(dir string, cmd *cobra.Command) error {
+	if filepath.Base(dir) != "man1" {
+		dir = filepath.Join(dir, "man1")
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // a manual is for everybody
 		return usagef("cannot make the folder %s: %v\nname one that can be written to", dir, reason(err))
 	}

@@ -159,7 +159,7 @@ func askModels(ctx context.Context, via *http.Client, base, key string) ([]strin
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
 	if err != nil {
-		return nil, usagef("base_url: is no address")
+		return nil, usagef("base_url: is no address\nset it with: deepseek config set base_url URL")
 	}
 	req.Header.Set("Authorization", "Bearer "+key)
 	failed := func(code, format string, args ...any) error {

@@ -262,7 +262,7 @@ func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Mod
 		}
 		s, err := script.Load(file)
 		if err != nil {
-			return nil, usagef("%v", err)
+			return nil, usagef("%v\na script is a list `responses:` of {text, reasoning, tool_calls, finish, delay_ms, usage, error}", err)
 		}
 		rc.Provider, rc.Model = s.Provider(), model.ScriptPrefix+file
 		return s, nil
@@ -272,7 +272,10 @@ func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Mod
 		return nil, err
 	}
 	if _, err := deepseek.ParseBase(o.cfg.BaseURL); err != nil {
-		return nil, usagef("base_url: %v", err)
+		return nil, usagef("base_url: %v\nset it with: deepseek config set base_url URL", err)
+	}
+	if err := deepseek.CheckProxy(o.cfg.BaseURL, o.app.Getenv); err != nil {
+		return nil, usagef("%v", err)
 	}
 	o.key = redact.New(key)
 	rc.Provider = deepseek.Provider
@@ -283,6 +286,12 @@ func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Mod
 
 // tools makes the tools of the session, in the order in which the model sees them.
 func (o *owner) tools(ctx context.Context) (*tool.Registry, error) {
+	// Before any server or hook is started: what they leave behind is to be known
+	// for theirs. The command that gives the key is the person's own, and may leave
+	// an agent of theirs running: it came before.
+	if err := shell.TakeInOrphans(); err != nil {
+		return nil, err
+	}
 	sockets, err := remote.Dir(o.app.Getenv)
 	if err != nil {
 		return nil, err
@@ -389,6 +398,7 @@ func (o *owner) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
 	var err error
+	o.hooks.ending()
 	if o.agent != nil {
 		err = o.agent.Dispose(ctx)
 	}

@@ -40,7 +40,11 @@ func (d *deltas) take(it engine.FeedItem) []engine.Delta {
 		_ = d.w.Flush() // to memory: never fails
 		shown = d.shown(shown)
 	}
-	if next != nil {
+	switch {
+	case next == nil:
+	case next.Kind == session.StreamDiscarded:
+		shown = append(shown, *next)
+	default:
 		d.last = *next
 		_, _ = d.w.Write([]byte(next.Text)) // to memory: never fails
 		shown = d.shown(shown)

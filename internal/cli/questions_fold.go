@@ -86,7 +86,7 @@ func (f *askFold) began(e session.Event) error {
 		RootCallID string `json:"rootCallId"`
 	}
 	if err := json.Unmarshal(e.Data, &v); err != nil {
-		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, err)
+		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, session.PlainJSON(err))
 	}
 	w := waitingCall{id: v.CallID}
 	if e.Type == session.TypePTCDispatchStart {
@@ -116,7 +116,7 @@ func (f *askFold) isOpen(id string) bool {
 func (f *askFold) spliced(e session.Event) error {
 	var s session.InboxSpliced
 	if err := json.Unmarshal(e.Data, &s); err != nil {
-		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, err)
+		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, session.PlainJSON(err))
 	}
 	for _, m := range s.Inserted {
 		if m.Source.Kind == session.SourceQuestionReply {

@@ -130,7 +130,7 @@ func (p *questionPrinter) questions(questions []session.Question) {
 func (p *questionPrinter) line(text string) {
 	indent := questionIndent + text[:len(text)-len(strings.TrimLeft(text, " "))]
 	for _, l := range p.app.wrap(oneLine(text), indent) {
-		p.printf("%s%s\n", indent, l)
+		p.printf("%s%s\n", indent, strings.TrimRight(l, " "))
 	}
 }
 

@@ -41,6 +41,7 @@ func newRoot(a *App, commands []registration) *cobra.Command {
 		root.AddCommand(c.build(a))
 	}
 	root.SetHelpCommand(newHelp(root))
+	fitHelp(a, root)
 	watchStart(a, root)
 	return root
 }
@@ -66,7 +67,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 		Use:   "help [COMMAND]",
 		Short: "Help about a command, or manual pages",
 		Example: `  deepseek help run
-  deepseek help --man ./man1`,
+  deepseek help --man ~/.local/share/man`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -87,7 +88,7 @@ func newHelp(root *cobra.Command) *cobra.Command {
 			return cmd.Help()
 		},
 	}
-	help.Flags().StringVar(&man, "man", "", "write manual pages of the command, and those below it, into a `folder`")
+	help.Flags().StringVar(&man, "man", "", "write manual pages of the command, and those below it, into man1 of a `folder`")
 	return help
 }
 

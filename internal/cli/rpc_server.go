@@ -49,7 +49,7 @@ func (r *rpcServer) Initialize(_ context.Context, p *remote.InitializeParams) (r
 	settings := maps.Clone(r.flags)
 	params := map[string]string{"model": p.Model, "mode": p.Mode, "permission": p.Permission}
 	if p.Timeout != nil {
-		params["timeout"] = strconv.Itoa(*p.Timeout)
+		params["timeout"] = strconv.FormatInt(int64(*p.Timeout), 10)
 	}
 	for key, value := range params {
 		if value != "" {
@@ -100,7 +100,7 @@ func rpcError(err error) error {
 	case errors.As(err, &locate), errors.Is(err, logstore.ErrNotFound):
 		return &remote.Error{Code: remote.CodeSessionNotFound, Message: err.Error()}
 	}
-	c := failure(err)
+	c := classify(session.PlainJSON(err)) // a program needs no advice on what to type
 	code, message := c.Code, c.Message
 	if code == "" {
 		code = CodeConfig

@@ -15,6 +15,7 @@ import (
 	"deepseek/internal/model"
 	"deepseek/internal/question"
 	"deepseek/internal/session"
+	"deepseek/internal/view"
 )
 
 type runOptions struct {
@@ -109,7 +110,7 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 	var answers *question.Script
 	if o.answers != "" {
 		if answers, err = question.LoadAnswers(o.answers); err != nil {
-			return usagef("%v", err)
+			return usagef("%v\nan entry is {match: {id, header or question}, and one of select, custom, skip}", err)
 		}
 	}
 	ctx, signals := Watch(ctx, a.Exit)
@@ -171,6 +172,7 @@ type performance struct {
 	asking  *asking
 	abort   context.CancelCauseFunc // ends the run with an error of ours
 
+	planned  bool  // the session is in plan mode when the run begins
 	accepted bool  // accept has opened the first interval
 	from     int64 // the seq before what it wrote
 
@@ -180,7 +182,7 @@ type performance struct {
 
 func newPerformance(o *owner, signals *Signals, answers *question.Script) *performance {
 	return &performance{
-		owner: o, signals: signals, answers: answers, show: newShow(o), maxSteps: o.cfg.MaxSteps,
+		owner: o, signals: signals, answers: answers, show: newShow(o), maxSteps: o.cfg.MaxSteps, planned: o.state.Plan,
 	}
 }
 
@@ -283,6 +285,9 @@ func (p *performance) begin(from int64) error {
 		return nil // of an earlier task
 	}
 	p.show.begin()
+	if p.planned {
+		p.show.screen.Note(view.InPlanMode)
+	}
 	p.serve()
 	asking, err := p.startAsking(p.show.screen, p.answers, p.badAnswers, func() { p.signals.Raise(syscall.SIGINT) })
 	if err != nil {
@@ -291,7 +296,9 @@ func (p *performance) begin(from int64) error {
 	p.asking = asking
 	p.signals.Last(func() {
 		asking.restore()
+		p.show.echo.On()
 		p.shell.Kill()
+		p.hooks.kill()
 	})
 	pump, err := p.startPump(from, p.show, p.show.streams())
 	if err != nil {
@@ -303,7 +310,7 @@ func (p *performance) begin(from int64) error {
 
 // badAnswers ends the run: an entry of --answers does not fit its question.
 func (p *performance) badAnswers(err error) {
-	p.abort(&Coded{Exit: ExitFailed, Code: question.CodeBadAnswer, Message: err.Error(), Hint: "correct the file of --answers, and go on with `deepseek run -c \"go on\"`"})
+	p.abort(&Coded{Exit: ExitFailed, Code: question.CodeBadAnswer, Message: err.Error(), Hint: "correct the file of --answers, and go on with: " + p.app.command(p.cfg.Home, "run", "--session", p.ref, "go on")})
 }
 
 // end leaves nothing running, and frees the session.
@@ -395,16 +402,22 @@ func failedRun(ctx context.Context, end session.Reason, maxSteps int, again stri
 		if end.Error.Status != 0 {
 			c.Message += fmt.Sprintf(" (HTTP %d)", end.Error.Status)
 		}
+		c.Hint = "go on with: " + again
+		if do := advice[c.Code]; do != "" && do != goesOn {
+			c.Hint = do + "\n" + c.Hint
+		}
 	case end.Kind == session.EndMaxSteps:
-		c.Code, c.Message, c.Hint = "MAX_STEPS", fmt.Sprintf("the run reached its limit of %d steps", maxSteps), "raise --max-steps, or go on with: "+again
+		c.Code, c.Message, c.Hint = "MAX_STEPS", fmt.Sprintf("the run reached its limit of %d %s", maxSteps, plural(maxSteps, "step")), "raise --max-steps, or go on with: "+again
 	case end.Kind == session.EndMaxTokens:
 		c.Code, c.Message, c.Hint = "MAX_TOKENS", "the model's answer was cut at its token limit", "raise --max-tokens, or ask for less at once"
 	case end.Kind == session.EndBlocked:
 		c.Code, c.Message = "BLOCKED", "a rule refused the input"
+		c.Hint = "go on with: " + again
 	case errors.Is(context.Cause(ctx), errDuration):
 		c.Code, c.Message, c.Hint = "DURATION", errDuration.Error(), "raise --max-duration, or go on with: "+again
 	default:
 		c.Code, c.Message = CodeAborted, "the run was cancelled"
+		c.Hint = "go on with: " + again
 	}
 	return c
 }

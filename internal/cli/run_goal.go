@@ -13,6 +13,7 @@ import (
 	"deepseek/internal/tool"
 	"deepseek/internal/tool/goal"
 	"deepseek/internal/tool/plan"
+	"deepseek/internal/view"
 )
 
 // beginning is what a run does before its first task: the flags --plan, --goal
@@ -56,7 +57,7 @@ func (b beginning) start(o *owner) (*engine.GoalStart, error) {
 		return nil, nil
 	}
 	if o.state.Plan {
-		return nil, usagef("session %s is in plan mode, where a goal rests\nhave its plan approved first: %s", o.ref, o.app.command(o.cfg.Home, "run", "--session", o.ref))
+		return nil, usagef("session %s is in plan mode, where a goal rests\nhave its plan approved first: %s", o.ref, o.app.command(o.cfg.Home, "run", "--session", o.ref, "TASK"))
 	}
 	s := &engine.GoalStart{Objective: b.goal, MaxRounds: o.cfg.MaxGoalRounds}
 	if b.goalGiven {
@@ -79,6 +80,8 @@ func (o *owner) goalUsage(err error) error {
 	g, ok := o.state.Goals.Goal()
 	command := func(words ...string) string { return o.app.command(o.cfg.Home, words...) }
 	switch {
+	case refused.Code == session.CodeGoalInvalid: // its words are at fault, whatever the session
+		return usagef("%s\nmake it shorter, and put the rest into a file that it names", refused.Message)
 	case refused.Code == session.CodeGoalExists:
 		return usagef("%s\ngo on with it: %s\nor drop it: %s", refused.Message,
 			command("run", "--session", o.ref, "--goal-resume"), command("goal", o.ref, "clear"))
@@ -89,7 +92,7 @@ func (o *owner) goalUsage(err error) error {
 	case refused.Code == session.CodeGoalPhase && g.Rounds >= session.MaxGoalRounds:
 		return usagef("%s\ndrop it, then set a new one: %s", refused.Message, command("goal", o.ref, "clear"))
 	}
-	return usagef("%s", refused.Message)
+	return usagef("%s\nsee how it stands: %s", refused.Message, command("goal", o.ref))
 }
 
 // goalNow is the goal as it stands, zero where there is none.
@@ -108,17 +111,23 @@ func (p *performance) goalNote(before session.Goal) {
 	again := p.app.command(p.cfg.Home, "run", "--session", p.ref, "--goal-resume")
 	switch {
 	case g.Phase == session.GoalBlocked:
-		text += ": " + g.BlockedReason + "; go on with: " + again
+		text += ": " + view.OneLine(g.BlockedReason)
 	case g.Phase == session.GoalPaused:
-		text += "; go on with: " + again
 	case g.Phase == session.GoalActive && g.Rounds >= g.MaxRounds && g.Rounds < session.MaxGoalRounds:
-		text = fmt.Sprintf("goal not reached: all %d rounds are used; go on with: %s --max-goal-rounds %d", g.Rounds, again, session.MaxGoalRounds)
+		text = "goal not reached: " + used(g.Rounds)
+		again += fmt.Sprintf(" --max-goal-rounds %d", session.MaxGoalRounds)
 	case g.Phase == session.GoalActive && g.Rounds >= g.MaxRounds:
-		text = fmt.Sprintf("goal not reached: all %d rounds are used; it stays active", g.Rounds)
+		text = "goal not reached: " + used(g.Rounds) + "; it stays active"
+		again = ""
 	case g.Phase == session.GoalActive:
-		text += "; go on with: " + again
+	default:
+		again = ""
 	}
-	p.show.screen.Note(text)
+	if again == "" {
+		p.show.screen.Note(text)
+		return
+	}
+	p.show.screen.Hint(text+"; go on with", again)
 }
 
 // goalTools are the tools by which the model reads and changes the goal.
@@ -143,4 +152,12 @@ func (o *owner) planTools(all *tool.Registry) (*tool.Registry, error) {
 		Leave:  func(ctx context.Context) error { return o.agent.EndPlan(ctx) },
 		Redact: o.key.String,
 	})
+}
+
+// used says that no round is left of so many.
+func used(rounds int) string {
+	if rounds == 1 {
+		return "its only round is used"
+	}
+	return fmt.Sprintf("all %d rounds are used", rounds)
 }

@@ -11,7 +11,8 @@ import (
 	"deepseek/internal/view"
 )
 
-// serverTools brings the MCP servers of the user's configuration up and returns
+// serverTools brings the MCP servers of the user's configuration, and those that
+// an editor passes on, up and returns
 // their tools. Their programs belong to the shell's family, which ends what they
 // leave behind.
 func (o *owner) serverTools(ctx context.Context, policy *permission.Policy) ([]tool.Tool, error) {

@@ -68,6 +68,9 @@ func runSessionsCheck(ctx context.Context, a *App, o sessionsOptions) error {
 		return err
 	}
 	failed := *failure(err)
+	if failed.Code == CodeSessionDamaged {
+		failed.Hint = "keep a copy of it; an export or a backup may be whole"
+	}
 	switch {
 	case o.json:
 		found.Error = codeErrorOf(&failed, err)

@@ -58,6 +58,9 @@ func runSessionsExport(ctx context.Context, a *App, o sessionsOptions) error {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(cwd, dir)
 	}
+	if what := a.precious(home, linkTarget(dir)); what != "" {
+		return usagef("%s is %s, where a copy would be taken for a session\nname another folder with -o DIR", dir, what)
+	}
 	members, err := family(ctx, store, home, paths[0])
 	if err != nil {
 		return err
@@ -85,10 +88,10 @@ func (e exporter) export(ctx context.Context, members []string, dir string) (des
 	case err == nil:
 		return "", usagef("%s exists already\nremove it, or name another folder with -o DIR", dest)
 	case !errors.Is(err, fs.ErrNotExist):
-		return "", usagef("cannot export to %s: %s", dest, reason(err))
+		return "", usagef("cannot export to %s: %s\nname another folder with -o DIR", dest, reason(err))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", usagef("cannot export to %s: %s", dir, reason(err))
+		return "", usagef("cannot export to %s: %s\nname another folder with -o DIR", dir, reason(err))
 	}
 	temp, err := os.MkdirTemp(dir, "."+fileID(members[0])+"-*.new")
 	if err != nil {

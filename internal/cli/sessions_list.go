@@ -129,10 +129,11 @@ func (l listed) row() sessionRow {
 }
 
 // taskFold finds the first words of the task: of the first message that was
-// given to the session itself.
+// given to the session itself, or of the goal where that is a round of it.
 type taskFold struct {
 	task  string
 	found bool
+	goal  string // first words of the objective as it stands
 }
 
 // taskWords is the length of a task in a list, in characters.
@@ -143,7 +144,14 @@ func (f *taskFold) apply(l logstore.Line) error {
 		f.found = false // what came before is the parent session's
 		return nil
 	}
-	if f.found || l.Type != session.TypeInboxSpliced && l.Type != session.TypeUserMessage {
+	if f.found {
+		return nil
+	}
+	switch l.Type {
+	case session.TypeGoalChange:
+		return f.set(l)
+	case session.TypeInboxSpliced, session.TypeUserMessage:
+	default:
 		return nil
 	}
 	if l.Type == session.TypeInboxSpliced && bytes.Contains(l.Raw, []byte(`"inserted":[]`)) {
@@ -158,15 +166,35 @@ func (f *taskFold) apply(l logstore.Line) error {
 		session.UserMessage
 	}
 	if err := json.Unmarshal(e.Data, &v); err != nil {
-		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, err)
+		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, session.PlainJSON(err))
 	}
 	for _, m := range append(v.Inserted, v.UserMessage) {
 		switch m.Source.Kind {
 		case "", session.SourceAgentInstructions, session.SourceQuestionReply:
 			continue
+		case session.SourceGoal: // its text is the program's
+			f.task, f.found = f.goal, true
+		default:
+			f.task, f.found = firstWords(session.TextOf(m.Content)), true
 		}
-		f.task, f.found = firstWords(session.TextOf(m.Content)), true
 		break
+	}
+	return nil
+}
+
+// set takes note of the goal.
+func (f *taskFold) set(l logstore.Line) error {
+	e, err := l.Event()
+	if err != nil {
+		return err
+	}
+	var v session.GoalChange
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, session.PlainJSON(err))
+	}
+	f.goal = ""
+	if v.Goal != nil {
+		f.goal = firstWords(v.Goal.Objective)
 	}
 	return nil
 }
@@ -214,7 +242,7 @@ func (a *App) sessionTable(rows []sessionRow, now time.Time) [][]string {
 		out = append(out, []string{r.ID, age(r.UpdatedAt, now), state, waiting, a.folder(r.Cwd), oneLine(task)})
 	}
 	if a.OutTerminal() {
-		a.squeeze(out)
+		return a.squeeze(out)
 	}
 	return out
 }
@@ -255,26 +283,45 @@ const (
 	minTask   = 12
 )
 
-// squeeze cuts the last two columns of a table so that its rows fit the
-// terminal: a folder at its beginning, a task at its end.
-func (a *App) squeeze(table [][]string) {
-	used, folders := 0, 0
-	for column := range 4 {
+// squeeze makes the rows of a table fit the terminal: it cuts the last two
+// columns, a folder at its beginning and a task at its end. Where that leaves too
+// little of the task, columns go: the folder, the state, the age.
+func (a *App) squeeze(table [][]string) [][]string {
+	taken := func(column int) int {
 		widest := 0
 		for _, row := range table {
 			widest = max(widest, runewidth.StringWidth(row[column]))
 		}
-		used += widest + 2
+		return widest + 2
 	}
-	for _, row := range table {
-		folders = max(folders, runewidth.StringWidth(row[4]))
+	room := a.Width() - 1
+	for column := range 4 {
+		room -= taken(column)
 	}
-	room := a.Width() - 1 - used - 2
-	folders = max(min(folders, room*2/5), minFolder)
-	task := max(room-folders, minTask)
-	for _, row := range table {
-		row[4], row[5] = a.fitEnd(row[4], folders), view.Fit(view.Visible(row[5]), task, a.ellipsis())
+	folders := 0
+	if room >= minFolder+2+minTask {
+		folders = max(min(taken(4)-2, (room-2)*2/5), minFolder)
+		room -= folders + 2
 	}
+	var gone []int
+	if folders == 0 {
+		gone = append(gone, 4)
+	}
+	for _, column := range []int{2, 1} {
+		if room < minTask {
+			gone, room = append(gone, column), room+taken(column)
+		}
+	}
+	out := make([][]string, len(table))
+	for i, row := range table {
+		row[4], row[5] = a.fitEnd(row[4], folders), view.Fit(view.Visible(row[5]), max(room, 1), a.ellipsis())
+		for column, cell := range row {
+			if !slices.Contains(gone, column) {
+				out[i] = append(out[i], cell)
+			}
+		}
+	}
+	return out
 }
 
 // fitEnd keeps the end of a text, which tells folders apart.

@@ -19,7 +19,7 @@ func newSessionsRm(a *App, run sessionsRun) *cobra.Command {
 		Long: "Remove sessions and all that belongs to them: logs, spilled outputs, drafts, and the sessions of their sub-agents.\n" +
 			"Where one of them is live, none is removed.",
 		Example: `  deepseek sessions rm last
-  deepseek sessions rm --cwd /tmp last`,
+  deepseek sessions export last -o /tmp && deepseek sessions rm last`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return nil

@@ -183,7 +183,7 @@ func TestSessionsAsText(t *testing.T) {
 		strings.Join(strings.Fields(lines[2])[2:8], " ") != "idle 1 "+b.cwd+" port it to" || !strings.HasPrefix(lines[2], fileID(path)) {
 		t.Errorf("%s%s", got.out, got.err)
 	}
-	for _, columns := range []int{80, 120} {
+	for _, columns := range []int{40, 50, 60, 80, 120, 200} {
 		out := b.terminal(t, columns, "sessions")
 		if strings.Contains(out, "\x1b") || strings.Count(out, "\n") != 3 {
 			t.Errorf("%q", out)

@@ -47,7 +47,7 @@ func newShowCommand(a *App, run func(context.Context, *App, showOptions) error) 
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.expand, "expand", false, "open the groups: each call with its result, reasoning, late answers")
+	f.BoolVar(&o.expand, "expand", false, "open the groups: each call with its result, and reasoning")
 	f.BoolVar(&o.json, "json", false, "print the transcript as one JSON object, nothing left out")
 	f.StringVar(&o.html, "html", "", "write one self-contained page to a `file`, - for stdout")
 	f.BoolVar(&o.follow, "follow", false, "go on until the run that is at work ends")
@@ -62,7 +62,7 @@ func (o showOptions) check() error {
 	case o.follow && (o.json || o.toHTML):
 		return usagef("--follow shows text only\nfor events as they come: deepseek run --output stream-json")
 	case o.toHTML && o.html == "":
-		return usagef("--html needs the name of a file, or - for stdout")
+		return usagef("--html needs the name of a file, or - for stdout\nfor instance: --html session.html")
 	}
 	return nil
 }
@@ -105,9 +105,9 @@ func runShow(ctx context.Context, a *App, o showOptions) error {
 		if o.html == "-" {
 			return a.printWhole(ctx, page)
 		}
-		return a.writePage(o.html, page)
+		return a.writePage(cfg.Home, o.html, page)
 	case o.follow:
-		return r.follow(ctx)
+		return r.follow(ctx, signals)
 	}
 	text, err := r.transcript(ctx, view.TextBound(o.expand))
 	if err != nil {

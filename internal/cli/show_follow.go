@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/question"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
@@ -15,7 +16,7 @@ import (
 
 // follow shows the transcript so far, and then what happens until the owner
 // leaves. Without an owner there is nothing to wait for.
-func (r *reading) follow(ctx context.Context) error {
+func (r *reading) follow(ctx context.Context, signals *Signals) error {
 	a := r.a
 	store := a.store(r.cfg.Home)
 	owner, live := store.LiveOwner(ctx, r.path)
@@ -34,13 +35,15 @@ func (r *reading) follow(ctx context.Context) error {
 		a.Warnf("deepseek: this is a sub-agent's session, and its run cannot be followed by itself\nfollow the whole with: %s\n", a.command(r.cfg.Home, "show", owner.Session, "--follow"))
 		return nil
 	}
-	f := &follower{reading: r, next: end.Next, screen: view.NewScreen(a.Out, view.ScreenOptions{
+	echo := a.echo()
+	defer signals.Last(echo.On)()
+	f := &follower{reading: r, session: t.SessionID, next: end.Next, screen: view.NewScreen(a.Out, view.ScreenOptions{
 		Terminal: a.OutTerminal(), Cursor: a.outCursor(),
-		Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Width: a.outWidth, Verbose: r.o.expand,
+		Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Width: a.outWidth, Verbose: r.o.expand, Echo: echo,
 	})}
 	defer f.screen.Close()
 	for _, c := range t.Running() {
-		f.screen.ToolStarted(c.ID, c.Name, c.Arguments)
+		f.screen.ToolStarted(c.ID, c.Name, c.Arguments, c.Began)
 	}
 	lost := f.watch(ctx, owner.Socket)
 	if ctx.Err() != nil {
@@ -66,8 +69,9 @@ func (r *reading) follow(ctx context.Context) error {
 // follower shows what happens, as it does, on stdout. One goroutine's.
 type follower struct {
 	*reading
-	screen *view.Screen
-	next   int64 // seq of the next event to show
+	session string // its id
+	screen  *view.Screen
+	next    int64 // seq of the next event to show
 }
 
 // watch shows what the owner tells, until it leaves.
@@ -114,12 +118,7 @@ func (f *follower) notice(n remote.Notice) {
 	case n.Delta != nil:
 		f.screen.Delta(n.Delta.Kind, n.Delta.Text)
 	case n.Request != nil:
-		for _, q := range n.Request.Questions {
-			f.screen.Announce("? " + n.Request.CallID + ": " + q.Question)
-		}
-		if n.Request.Kind == "question" {
-			f.screen.Announce("  answer with: " + f.a.answerCommand(f.cfg.Home, f.ref, n.Request.CallID))
-		}
+		f.request(n.Request)
 	case n.Settled != nil:
 		f.screen.Announce("  answered: " + n.Settled.CallID)
 	case n.Event != nil:
@@ -129,6 +128,22 @@ func (f *follower) notice(n remote.Notice) {
 		}
 		f.event(e)
 	}
+}
+
+// request shows what is asked, here or in a sub-agent's session.
+func (f *follower) request(r *remote.RequestNote) {
+	var lines []string
+	for _, q := range r.Questions {
+		lines = append(lines, "? "+r.CallID+": "+q.Question)
+	}
+	if r.Kind == question.KindQuestion {
+		lines = append(lines, "  answer with: "+f.a.answerCommand(f.cfg.Home, f.ref, r.CallID))
+	}
+	if r.SessionID != f.session || r.Kind != question.KindQuestion { // whose id is not a call's
+		f.screen.Announce(lines...)
+		return
+	}
+	f.screen.AnnounceOf(r.CallID, lines...)
 }
 
 // event shows an event. What a run shows elsewhere, or knows, is added to what

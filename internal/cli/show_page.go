@@ -8,13 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"golang.org/x/term"
 
 	"deepseek/internal/config"
@@ -84,17 +82,17 @@ func (a *App) paged(ctx context.Context, signals *Signals, write func(io.Writer)
 		return a.printWhole(ctx, write)
 	}
 	signals.Stop()
-	ended, by := make(chan struct{}), make(chan error, 1)
+	ended, by := make(chan struct{}), make(chan pagerEnd, 1)
 	go func() { by <- guardPager(cmd.Process, got, ended) }()
 	err = errors.Join(write(in), in.Close())
 	waited := cmd.Wait()
 	close(ended)
-	if sig := <-by; sig != nil {
-		return sig
+	end := <-by
+	if end.signal != nil {
+		return end.signal
 	}
-	var exit *exec.ExitError
-	if errors.As(waited, &exit) && exit.ExitCode() == 127 {
-		return &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("the pager %q cannot be run", pager), Hint: "set PAGER to one that can, or to cat"}
+	if waited != nil && !end.interrupted {
+		return pagerFailed(pager, waited)
 	}
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -102,17 +100,40 @@ func (a *App) paged(ctx context.Context, signals *Signals, write func(io.Writer)
 	return err
 }
 
-// guardPager ends the pager on a signal other than the keyboard's, and returns
-// that signal. It ends when the pager has ended.
-func guardPager(p *os.Process, got <-chan os.Signal, ended <-chan struct{}) error {
+// pagerFailed is the error of a pager that did not end well, so that it is not
+// known what of the text was seen. Ending it by Ctrl+C is a way to leave one.
+func pagerFailed(pager string, err error) error {
+	c := &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Hint: "set PAGER to one that can be run, or to cat"}
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit) && exit.ExitCode() == 127:
+		c.Message = fmt.Sprintf("the pager %q cannot be run", cut(pager))
+	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGINT:
+		return nil
+	default:
+		c.Message = fmt.Sprintf("the pager %q failed: %v", cut(pager), err)
+	}
+	return c
+}
+
+// pagerEnd is what ended a pager from here.
+type pagerEnd struct {
+	signal      error // nil if none
+	interrupted bool  // the keyboard's signal came while it ran
+}
+
+// guardPager ends the pager on a signal other than the keyboard's. It returns
+// when the pager has ended.
+func guardPager(p *os.Process, got <-chan os.Signal, ended <-chan struct{}) (end pagerEnd) {
 	for {
 		var sig os.Signal
 		select {
 		case <-ended:
-			return nil
+			return end
 		case sig = <-got:
 		}
 		if sig == syscall.SIGINT {
+			end.interrupted = true
 			continue
 		}
 		_ = p.Signal(syscall.SIGTERM) // it may have ended
@@ -124,7 +145,8 @@ func guardPager(p *os.Process, got <-chan os.Signal, ended <-chan struct{}) erro
 			_ = p.Kill()
 			<-ended
 		}
-		return Signal{sig.(syscall.Signal)}
+		end.signal = Signal{sig.(syscall.Signal)}
+		return end
 	}
 }
 
@@ -135,46 +157,4 @@ func (a *App) pagerEnv() []string {
 		env = append(env[:len(env):len(env)], "LESS=FRX")
 	}
 	return env
-}
-
-// writePage writes a file, named relative to the working directory, whole or
-// not at all, and replaces an old one. What is no regular file, such as a pipe,
-// is written to.
-func (a *App) writePage(path string, write func(io.Writer) error) error {
-	failed := func(err error) error {
-		if err == nil {
-			return nil
-		}
-		return &Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("cannot write %s: %v", path, reason(err))}
-	}
-	if !filepath.IsAbs(path) {
-		cwd, err := a.Cwd()
-		if err != nil {
-			return err
-		}
-		path = filepath.Join(cwd, path)
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // the file is replaced, not the link
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return usagef("cannot write the page to %s: it is a directory\nname a file, or - for stdout", path)
-	case err == nil && !info.Mode().IsRegular():
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return failed(err)
-		}
-		return failed(errors.Join(write(f), f.Close()))
-	}
-	// A transcript is as private as its session; an old file keeps its mode.
-	f, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o600), renameio.WithExistingPermissions())
-	if err != nil {
-		return failed(err)
-	}
-	if err = write(f); err == nil {
-		err = f.CloseAtomicallyReplace()
-	}
-	return failed(errors.Join(err, f.Cleanup()))
 }

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"deepseek/internal/config"
 	"deepseek/internal/engine"
+	"deepseek/internal/prompt"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
 )
@@ -17,14 +19,24 @@ type show struct {
 	format string
 	fresh  bool // the session begins with this run
 	screen *view.Screen
+	echo   *prompt.Echo
 }
 
 func newShow(o *owner) *show {
 	a := o.app
-	return &show{o: o, format: o.cfg.Output, fresh: o.log.file() == nil, screen: view.NewScreen(a.Err, view.ScreenOptions{
+	echo := a.echo()
+	return &show{o: o, format: o.cfg.Output, fresh: o.log.file() == nil, echo: echo, screen: view.NewScreen(a.Err, view.ScreenOptions{
 		Terminal: a.ErrTerminal(), Cursor: a.Cursor(), Colour: a.Colour(o.cfg), ASCII: !a.UTF8(),
-		Width: a.Width, Quiet: o.cfg.Quiet, Verbose: o.cfg.Verbose,
+		Width: a.Width, Quiet: o.cfg.Quiet, Verbose: o.cfg.Verbose, Echo: echo,
 	})}
+}
+
+// echo switches whether the terminal shows what is typed; nil without one.
+func (a *App) echo() *prompt.Echo {
+	if f, ok := a.streams.In.(*os.File); ok && a.InTerminal() {
+		return prompt.NewEcho(f)
+	}
+	return nil
 }
 
 // streams tells whether text is wanted as it streams.
@@ -157,15 +169,19 @@ func (s *show) next(res *session.RunResult) {
 	}
 	switch n := len(waiting); {
 	case n == 1:
-		s.screen.Note("1 question waits: " + waiting[0])
+		s.screen.Hint("1 question waits", waiting[0])
 	case n > 1:
-		s.screen.Note(fmt.Sprintf("%d questions wait: %s", n, a.command(home, "questions", s.o.ref)))
+		s.screen.Hint(fmt.Sprintf("%d questions wait", n), a.command(home, "questions", s.o.ref))
 	case s.fresh:
-		words := []string{"run", "-c"}
+		words, which := []string{"run", "-c"}, "last"
+		if a.global.cwd != "" { // the last session of where the next command is typed is another
+			words, which = []string{"run", "--session", s.o.ref}, s.o.ref
+		}
 		if s.o.cfg.Source("model").Origin == config.FromFlag { // which the next run does not know
 			words = append(words, "--model", s.o.cfg.Model)
 		}
-		s.screen.Note("go on: " + a.command(home, words...) + " TASK   read it: " + a.command(home, "show", "last"))
+		s.screen.Hint("go on", a.command(home, words...)+" TASK")
+		s.screen.Hint("read it", a.command(home, "show", which))
 	}
 }
 

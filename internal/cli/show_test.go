@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -267,6 +268,11 @@ func TestShowOnATerminalGoesThroughThePager(t *testing.T) {
 		"none":      {[]string{"TERM=xterm", "PAGER="}, "done^[[2J", ExitOK},
 		"dumb":      {[]string{"TERM=dumb", "PAGER=echo no"}, "> the task text", ExitOK},
 		"not there": {[]string{"TERM=xterm", "PAGER=/nonexistent/pager"}, "", ExitFailed},
+		"fails":     {[]string{"TERM=xterm", "PAGER=false"}, "", ExitFailed},
+		"own code":  {[]string{"TERM=xterm", "PAGER=cat; exit 3"}, "> the task text", ExitFailed},
+		"not sh":    {[]string{"TERM=xterm", "PAGER='unclosed"}, "", ExitFailed},
+		"killed":    {[]string{"TERM=xterm", "PAGER=kill -9 $$"}, "", ExitFailed},
+		"Ctrl+C":    {[]string{"TERM=xterm", "PAGER=kill -INT $$"}, "", ExitOK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			master, slave, err := pty.Open()
@@ -290,10 +296,82 @@ func TestShowOnATerminalGoesThroughThePager(t *testing.T) {
 			if code != c.exit || !strings.Contains(out, c.want) {
 				t.Errorf("exit %d, %q, stderr %q", code, out, errs.String())
 			}
+			if pagerTold := strings.Contains(errs.String(), "OUTPUT_WRITE: the pager \"") && strings.Contains(errs.String(), "\nset PAGER"); pagerTold != (c.exit == ExitFailed) {
+				t.Errorf("stderr %q", errs.String())
+			}
 			if strings.Contains(out, "\x1b[2J") {
 				t.Error("a control sequence of the model reaches the terminal")
 			}
 		})
+	}
+}
+
+func TestAPageIsNotWrittenOverWhatWouldBeLost(t *testing.T) {
+	b := newBox(t)
+	shown(t, b, true)
+	log := strings.TrimSpace(b.call("sessions", "path", shownID).out)
+	text := readFile(t, log)
+	carried := filepath.Join(b.cwd, "carried.txt") // a session is one by what is in it
+	newer := filepath.Join(b.cwd, "newer")
+	damaged := filepath.Join(b.cwd, "damaged.jsonl")
+	for path, what := range map[string]string{carried: text, newer: strings.Replace(text, `"version":1`, `"version":99`, 1), damaged: "{"} {
+		if err := os.WriteFile(path, []byte(what), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"link": log, "folder": filepath.Dir(log), "ahead": filepath.Join(filepath.Dir(log), "new.jsonl")} {
+		if err := os.Symlink(to, filepath.Join(b.cwd, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(log, filepath.Join(b.cwd, "same")); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(b.home, "config.yaml")
+	for _, to := range []string{log, carried, newer, damaged, "link", "same", "folder/new.html", "ahead", log + ".owner", config} {
+		got := b.call("show", shownID, "--html", to)
+		if got.code != ExitUsage || !strings.Contains(got.err, "would be lost\nname another file") {
+			t.Errorf("%s: %+v", to, got)
+		}
+	}
+	if readFile(t, log) != text || readFile(t, carried) != text {
+		t.Error("a session was changed")
+	}
+	if _, err := os.Lstat(config); err == nil {
+		t.Error("the configuration was written")
+	}
+	if got := b.call("sessions", "export", shownID, "-o", filepath.Join(b.home, "sessions")); got.code != ExitUsage {
+		t.Errorf("%+v", got)
+	}
+	a := newApp(Streams{Out: io.Discard, Err: &bytes.Buffer{}}, append(b.env, "GITHUB_STEP_SUMMARY="+log))
+	a.jobSummary(waitingResult("Which?", false))
+	if readFile(t, log) != text {
+		t.Error("a summary was added to a session")
+	}
+}
+
+func TestAPageIsWrittenThroughALink(t *testing.T) {
+	b := newBox(t)
+	shown(t, b, true)
+	for name, to := range map[string]string{"old": "old.html", "new": "sub/new.html", "far": "new"} {
+		if err := os.Symlink(to, filepath.Join(b.cwd, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Mkdir(filepath.Join(b.cwd, "sub"), 0o700), os.WriteFile(filepath.Join(b.cwd, "old.html"), nil, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range [][2]string{{"old", "old.html"}, {"new", "sub/new.html"}, {"far", "sub/new.html"}} {
+		if got := b.call("show", shownID, "--html", c[0]); got.code != ExitOK {
+			t.Errorf("%+v", got)
+		}
+		info, err := os.Lstat(filepath.Join(b.cwd, c[0]))
+		if err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link %s is gone: %v", c[0], err)
+		}
+		if !strings.Contains(readFile(t, filepath.Join(b.cwd, c[1])), "</html>") {
+			t.Errorf("%s is not written", c[1])
+		}
 	}
 }
 

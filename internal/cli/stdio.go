@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"deepseek/internal/config"
 	"deepseek/internal/remote"
 )
@@ -14,6 +16,19 @@ import (
 var serverSettings = []string{
 	"model", "base_url", "effort", "max_tokens", "temperature", "mode", "timeout", "max_timeout", "answerer",
 	"permission", "approve", "max_steps", "max_duration", "max_goal_rounds", "on_question",
+}
+
+// serverOptions are those of a command that serves sessions.
+type serverOptions struct{ settings map[string]string }
+
+// newServer completes a command that serves sessions and has its words.
+func newServer(a *App, cmd *cobra.Command, run func(context.Context, *App, serverOptions) error) *cobra.Command {
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return run(cmd.Context(), a, serverOptions{settings: given(cmd.Flags())})
+	}
+	addSettings(cmd, serverSettings...)
+	return cmd
 }
 
 // serveStdio is what the protocol servers have in common: what is wrong here and
@@ -37,7 +52,7 @@ func serveStdio(ctx context.Context, a *App, name string, flags map[string]strin
 	in, ok1 := a.streams.In.(*os.File)
 	out, ok2 := a.streams.Out.(*os.File)
 	if !ok1 || !ok2 {
-		return usagef("%s needs files as standard input and output", name)
+		return usagef("%s needs files as standard input and output\nconnect both to the client", name)
 	}
 	ctx, signals := Watch(ctx, a.Exit)
 	defer signals.Stop()

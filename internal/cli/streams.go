@@ -28,18 +28,22 @@ func Std() Streams { return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr
 // failure is kept for Main, so that commands need not look at each write.
 // It is safe for concurrent use.
 type output struct {
-	mu   sync.Mutex
-	to   io.Writer
-	gone bool  // the reader left, or writing failed
-	err  error // the failure, if it was one
+	mu    sync.Mutex
+	to    io.Writer
+	guard *workflowGuard // nil where nobody takes lines for commands
+	gone  bool           // the reader left, or writing failed
+	err   error          // the failure, if it was one
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	return o.write(len(p), func() (int, error) { return o.to.Write(p) })
+	return o.write(len(p), func() (int, error) { return o.to.Write(o.guard.disarm(p)) })
 }
 
 // WriteString writes a text of any size without a copy of it.
 func (o *output) WriteString(s string) (int, error) {
+	if o.guard != nil {
+		return o.Write([]byte(s))
+	}
 	return o.write(len(s), func() (int, error) { return io.WriteString(o.to, s) })
 }
 
@@ -57,6 +61,15 @@ func (o *output) write(size int, write func() (int, error)) (int, error) {
 		}
 	}
 	return size, nil
+}
+
+// Command lets one line through that is a command to the workflow, and our own.
+func (o *output) Command(line string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.guard != nil {
+		o.guard.ours[line]++
+	}
 }
 
 // Gone says that nobody reads any more, so that long output may be cut short.

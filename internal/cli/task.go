@@ -92,14 +92,14 @@ func (s taskSource) text(ctx context.Context, a *App) (string, error) {
 func readText(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		return "", usagef("cannot read the task from %s: it is a directory", path)
+		return "", usagef("cannot read the task from %s: it is a directory\nname a file in it", path)
 	}
 	var f *os.File
 	if err == nil {
 		f, err = os.Open(path)
 	}
 	if err != nil {
-		return "", usagef("cannot read the task from %s: %v", path, reason(err))
+		return "", usagef("cannot read the task from %s: %v\nname a text file that can be read, or - for stdin", path, reason(err))
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxTask+1))
 	_ = f.Close() // read only
@@ -130,7 +130,7 @@ func (a *App) readStdin(ctx context.Context) (string, error) {
 
 func limited(data []byte, err error, from string) (string, error) {
 	if err != nil {
-		return "", usagef("cannot read the task from %s: %v", from, reason(err))
+		return "", usagef("cannot read the task from %s: %v\ngive it as an argument, or with -f FILE", from, reason(err))
 	}
 	if len(data) > maxTask {
 		return "", usagef("the task in %s is longer than %d MB\nname the file in the task instead, and it will be read", from, maxTask>>20)
@@ -162,7 +162,7 @@ func readTasks(path string) ([]task, error) {
 	tasks := make([]task, len(file.Tasks))
 	for i, t := range file.Tasks {
 		if err := t.check(); err != nil {
-			return nil, usagef("%s:%d: task %d: %v", path, t.line, i+1, err)
+			return nil, usagef("%s:%d: task %d: %v\na task is a string or {task, mode, timeout, max_steps}", path, t.line, i+1, err)
 		}
 		tasks[i] = task{text: t.Task, mode: t.Mode, timeout: t.Timeout}
 		if t.MaxSteps != nil {

@@ -2,11 +2,12 @@ package config
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"deepseek/internal/model"
 )
 
 // MaxWait is the longest wait in seconds: what still fits 32 bits as milliseconds.
@@ -81,16 +82,10 @@ func notBlank(v any) error {
 	return nil
 }
 
-// webAddress never quotes the address: it may hold a password.
-func webAddress(v any) error {
-	u, err := url.Parse(v.(string))
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("is no address that begins with http:// or https://")
-	}
-	if u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("has a query or a fragment")
-	}
-	return nil
+// baseAddress never quotes the address: it may hold a password.
+func baseAddress(v any) error {
+	_, err := model.ParseBase(v.(string))
+	return err
 }
 
 func atLeast(low int) func(any) error {

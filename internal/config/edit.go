@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,97 +14,118 @@ import (
 
 // Set writes one setting into the user file at path, made 0600 if it is new.
 // text is read as the setting's kind; lists and maps are given as YAML. The
-// other lines keep their comments. The file is replaced as a whole once the
+// other lines stay as they are. The file is replaced as a whole once the
 // new one has passed the same checks as when it is loaded, else not touched.
 func Set(path, key, text string) error {
-	return edit(path, key, func(s Setting, root *yaml.Node) error {
-		val, err := node(s, text)
-		if err != nil {
-			return &Error{Key: key, Reason: err.Error()}
-		}
-		for i := 0; i+1 < len(root.Content); i += 2 {
-			if root.Content[i].Value == key {
-				val.LineComment = root.Content[i+1].LineComment
-				root.Content[i+1] = val
-				return nil
-			}
-		}
-		root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, val)
-		return nil
-	})
-}
-
-// Unset takes a setting out of the user file. One that is not there is no error.
-func Unset(path, key string) error {
-	return edit(path, key, func(_ Setting, root *yaml.Node) error {
-		for i := 0; i+1 < len(root.Content); i += 2 {
-			if root.Content[i].Value == key {
-				root.Content = append(root.Content[:i], root.Content[i+2:]...)
-				return nil
-			}
-		}
-		return nil
-	})
-}
-
-func edit(path, key string, change func(Setting, *yaml.Node) error) error {
 	s, ok := Lookup(key)
 	if !ok {
 		return UnknownKey(key)
 	}
-	r := reader{path: path, origin: FromUser, fault: func(e *Error) error { return e }}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // so that a link stays a link
+	f, err := openUser(path)
+	if err != nil {
+		return err
 	}
+	if bad := f.faults(f.data, key); len(bad) > 0 {
+		return bad[0] // as the lines are, not as they would be
+	}
+	val, err := node(s, text)
+	if err != nil {
+		return &Error{Key: key, Reason: err.Error()}
+	}
+	changed, err := f.set(key, val)
+	if err != nil {
+		return err
+	}
+	if bad := f.faults(changed, ""); len(bad) > 0 {
+		return &Error{Key: bad[0].Key, Reason: bad[0].Reason} // its line is in no file
+	}
+	return f.write(changed)
+}
+
+// Unset takes a setting out of the user file, a key that is not known too. A
+// setting that is not there is no error. What else is wrong with the file is left
+// to be mended: it stops nothing.
+func Unset(path, key string) error {
+	f, err := openUser(path)
+	if err != nil {
+		return err
+	}
+	if _, known := Lookup(key); !known && !f.has(key) {
+		return UnknownKey(key)
+	}
+	if !f.has(key) {
+		return nil
+	}
+	changed, err := f.unset(key)
+	if err != nil {
+		return err
+	}
+	return f.write(changed)
+}
+
+// userFile is a user file that is being changed.
+type userFile struct {
+	path string
+	data []byte
+	root *yaml.Node // the mapping; nil where there is none yet
+}
+
+// openUser reads the user file at path, which need not be there.
+func openUser(path string) (*userFile, error) {
+	f := &userFile{path: path}
 	data, err := readRegular(path, maxFile)
 	if err != nil && !missing(err) {
-		return r.errorAt(0, "", "%s", plainReason(err))
+		return nil, f.reader().errorAt(0, "", "%s", plainReason(err))
 	}
-	var doc yaml.Node
-	root, bad := r.parse(data)
+	root, bad := f.reader().parse(data)
 	if bad != nil {
-		return bad
+		return nil, bad
 	}
-	if root == nil { // comments alone are no document: they are kept as they are
-		root = &yaml.Node{Kind: yaml.MappingNode}
-		doc = yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{root}, HeadComment: comments(data)}
-	} else if err := yaml.Unmarshal(data, &doc); err != nil {
-		return err
-	} else {
-		root = doc.Content[0]
+	f.data, f.root = data, root
+	return f, nil
+}
+
+func (f *userFile) reader() reader {
+	return reader{path: f.path, origin: FromUser, fault: func(e *Error) error { return e }}
+}
+
+// faults are those of a text of the file, but for the value of one key.
+func (f *userFile) faults(data []byte, but string) (list []*Error) {
+	r := f.reader()
+	r.fault = func(e *Error) error {
+		if but == "" || e.twice || e.Key != but && !strings.HasPrefix(e.Key, but+".") {
+			list = append(list, e)
+		}
+		return nil
 	}
-	if err := change(s, root); err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	if len(root.Content) == 0 {
-		out.WriteString(comments(data))
-		out.WriteByte('\n')
-	} else {
-		enc := yaml.NewEncoder(&out)
-		enc.SetIndent(2)
-		if err := enc.Encode(&doc); err != nil {
-			return err
+	_, _ = r.read(data) // fault never ends the reading
+	return list
+}
+
+func (f *userFile) has(key string) bool { return f.at(key) >= 0 }
+
+// at is the place of a key in the mapping, -1 if it is not there.
+func (f *userFile) at(key string) int {
+	if f.root != nil {
+		for i := 0; i+1 < len(f.root.Content); i += 2 {
+			if f.root.Content[i].Value == key {
+				return i
+			}
 		}
 	}
-	if _, err := r.read(out.Bytes()); err != nil {
-		return err
+	return -1
+}
+
+// write replaces the file. A link stays a link.
+func (f *userFile) write(data []byte) error {
+	path := f.path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, out.Bytes(), 0o600, renameio.WithTempDir(filepath.Dir(path)), renameio.IgnoreUmask(), renameio.WithExistingPermissions())
-}
-
-// comments returns the lines that are comments.
-func comments(data []byte) string {
-	var out []string
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); strings.HasPrefix(line, "#") {
-			out = append(out, line)
-		}
-	}
-	return strings.Join(out, "\n")
+	return renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(filepath.Dir(path)), renameio.IgnoreUmask(), renameio.WithExistingPermissions())
 }
 
 // node makes the YAML of a value. Text is quoted where it would read as something else.

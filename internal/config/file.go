@@ -9,7 +9,9 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -68,6 +70,7 @@ func (r reader) read(data []byte) (layer, error) {
 		if bad == nil {
 			if first, twice := out[key.Value]; twice {
 				bad = r.errorAt(key.Line, key.Value, "stands already on line %d", first.source.Line)
+				bad.twice = true
 			}
 		}
 		if bad != nil {
@@ -81,8 +84,23 @@ func (r reader) read(data []byte) (layer, error) {
 	return out, nil
 }
 
+// valid is the part of data before the first byte that is no UTF-8.
+func valid(data []byte) []byte {
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && n <= 1 {
+			return data[:i]
+		}
+		i += n
+	}
+	return data
+}
+
 // parse returns the mapping of the only document, or nil for an empty file.
 func (r reader) parse(data []byte) (*yaml.Node, *Error) {
+	if !utf8.Valid(data) {
+		return nil, r.errorAt(1+bytes.Count(valid(data), []byte("\n")), "", "is no UTF-8 text: save it as UTF-8")
+	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
@@ -125,7 +143,7 @@ func (r reader) entry(key, val *yaml.Node) (any, *Error) {
 		return r.paths(s.Key, val)
 	}
 	if val.Kind != yaml.ScalarNode || !fits(s.Kind, val.ShortTag()) {
-		return nil, r.errorAt(key.Line, s.Key, "wants %s, not %s", s.Kind, describe(val))
+		return nil, r.errorAt(key.Line, s.Key, "wants %s, not %s", s.Kind, unfit(s.Kind, val))
 	}
 	v, err := s.parse(val.Value)
 	if err == nil && r.origin == FromProject && s.Key == "model" {
@@ -155,6 +173,18 @@ func fits(k Kind, tag string) bool {
 		return tag == "!!bool"
 	}
 	return tag == "!!str"
+}
+
+// unfit describes a value for a setting of a kind that it does not fit.
+func unfit(k Kind, n *yaml.Node) string {
+	switch tag := n.ShortTag(); {
+	case k == Whole && n.Kind == yaml.ScalarNode && tag == "!!float":
+		return "a number such as " + n.Value
+	case k != Text && k != Choice && n.Kind == yaml.ScalarNode && (tag == "!!bool" || tag == "!!int" || tag == "!!float"):
+		text, _, _ := strings.Cut(describe(n), " (") // quotes would not make it fit
+		return text
+	}
+	return describe(n)
 }
 
 func describe(n *yaml.Node) string {

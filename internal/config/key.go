@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -16,6 +18,12 @@ const KeyVariable = "DEEPSEEK_API_KEY"
 
 // keyCommandTime bounds key_command, which may have to ask a person for a passphrase.
 const keyCommandTime = 60 * time.Second
+
+// keyGrace is how long key_command may go on behind its first line.
+const keyGrace = time.Second
+
+// maxKey bounds what is read of a key, in bytes.
+const maxKey = 64 << 10
 
 // ErrNoKey is the lack of an API key. Its text is complete: what is missing and
 // the three ways on.
@@ -32,7 +40,7 @@ func (c *Config) Key(ctx context.Context) (string, error) {
 		return key, keyError(Source{Origin: FromEnv, Name: KeyVariable}, "", err)
 	}
 	if c.KeyFile != "" {
-		data, err := readRegular(c.KeyFile, 64<<10)
+		data, err := readRegular(c.KeyFile, maxKey)
 		if err != nil {
 			return "", &Error{Source: c.Source("key_file"), Key: "key_file", Reason: c.KeyFile + ": " + plainReason(err)}
 		}
@@ -53,42 +61,81 @@ func (c *Config) Key(ctx context.Context) (string, error) {
 	return "", ErrNoKey
 }
 
-// runKeyCommand runs in a process group of its own, which is ended with it.
+// errLong ends a command that prints too much.
+var errLong = fmt.Errorf("printed more than %d bytes without a line end: that is no key", maxKey)
+
+// runKeyCommand runs in a process group of its own, which is ended with it. It
+// reads the first line and no more: a command that has printed it has keyGrace
+// to end, so that one that fails is not believed, and is ended then. One whose
+// first line is too long is ended at once.
 func (c *Config) runKeyCommand(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, keyCommandTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", c.keyCommand)
+	running, end := context.WithCancel(ctx)
+	defer end()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = r.Close() }() // read only
+	cmd := exec.CommandContext(running, "sh", "-c", c.keyCommand)
 	cmd.Env = c.environ
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
-	out := &bounded{left: 64 << 10}
-	cmd.Stdout = out // stderr is left out: what it says may hold the key
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		return "", fmt.Errorf("was ended after %v without an answer", keyCommandTime)
-	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return "", fmt.Errorf("failed: %w; run it by hand to see why", exit)
-	}
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+	cmd.Stdout = w // stderr is left out: what it says may hold the key
+	err = cmd.Start()
+	_ = w.Close() // the command has its own
+	if err != nil {
 		return "", err
 	}
-	return firstLine(out.Bytes()), nil
+	exited := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		// A child that was left behind may hold the pipe: what the command wrote is in it by now.
+		_ = r.SetReadDeadline(time.Now().Add(keyGrace)) // fails where the reader has closed it
+		exited <- err
+	}()
+
+	line, err := readLine(r)
+	if err != nil {
+		end()
+	}
+	grace := time.AfterFunc(keyGrace, end)
+	defer grace.Stop()
+	failed := <-exited
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("was ended after %v without an answer", keyCommandTime)
+	case err != nil:
+		return "", err
+	case running.Err() != nil: // ended here, behind its line
+	case errors.As(failed, &exit):
+		return "", fmt.Errorf("failed: %w; run it by hand to see why", exit)
+	case failed != nil:
+		return "", failed
+	}
+	return line, nil
 }
 
-// bounded keeps the first bytes and drops the rest.
-type bounded struct {
-	bytes.Buffer
-	left int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	n := min(len(p), b.left)
-	b.left -= n
-	b.Buffer.Write(p[:n])
-	return len(p), nil
+// readLine reads up to the first line end, the end, or the deadline, whichever
+// is first.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := r.Read(buf)
+		before, _, whole := bytes.Cut(buf[:n], []byte("\n"))
+		line = append(line, before...)
+		switch {
+		case len(line) > maxKey:
+			return "", errLong
+		case whole, errors.Is(err, io.EOF), errors.Is(err, os.ErrDeadlineExceeded):
+			return string(line), nil
+		case err != nil:
+			return "", err
+		}
+	}
 }
 
 func firstLine(data []byte) string {

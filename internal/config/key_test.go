@@ -102,3 +102,50 @@ func TestKeyFileThatIsAPipeDoesNotHang(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// What a command prints behind its first line is neither read nor waited for,
+// and an endless line costs no more memory than the limit.
+func TestAKeyCommandThatGoesOnIsEnded(t *testing.T) {
+	for _, c := range []struct{ name, command, want, err string }{
+		{name: "lines without end", command: "yes sk-huge-key-1234", want: "sk-huge-key-1234"},
+		{name: "a line without end", command: "yes | tr -d '\\n'", err: "more than 65536 bytes"},
+		{name: "a line of the limit and one byte", command: "yes | tr -d '\\n' | head -c 65537", err: "more than 65536 bytes"},
+		{name: "it sleeps behind its line", command: "echo sk-1; sleep 300", want: "sk-1"},
+		{name: "a child keeps the pipe", command: "sleep 300 & printf sk-1", want: "sk-1"},
+		{name: "empty lines without end", command: "yes ''", err: "is empty"},
+		{name: "it fails behind its line", command: "echo sk-1; exit 4", err: "exit status 4"},
+		{name: "it closes its output and fails", command: "exec >&-; exit 5", err: "exit status 5"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, "", "")
+			write(t, p.user, "key_command: \""+c.command+"\"\n")
+			cfg, err := p.load(nil, "PATH="+os.Getenv("PATH"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			key, err := cfg.Key(t.Context())
+			if key != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("got %q, %v; want %q, %s", key, err, c.want, c.err)
+			}
+			if took := time.Since(begin); took > 20*time.Second {
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}
+
+func TestACancelEndsAKeyCommandThatPrintsWithoutEnd(t *testing.T) {
+	p := newPlace(t, "key_command: yes sk-1\n", "")
+	cfg, err := p.load(nil, "PATH="+os.Getenv("PATH"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("a signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := cfg.Key(ctx); !errors.Is(err, why) {
+		t.Errorf("got %v", err)
+	}
+}

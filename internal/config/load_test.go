@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"deepseek/internal/model"
 )
@@ -102,13 +103,26 @@ func TestUserFileErrors(t *testing.T) {
 		{"duration of zero", "max_duration: 0s\n", "max_duration: 0s is not above zero"},
 		{"temperature", "temperature: 3\n", "temperature: 3 is not from 0 to 2"},
 		{"base url", "base_url: localhost:80\n", "base_url: is no address that begins with http:// or https://"},
+		{"base url with a password", "base_url: http://me:pass@host\n", "config.yaml:1: base_url: holds a user name or a password: leave them out"},
+		{"base url with a port that there is not", "base_url: http://127.0.0.1:99999\n", "base_url: has a port that is not from 1 to 65535"},
+		{"base url with the path that is added", "base_url: http://host/v1/chat/completions\n", "base_url: ends in /chat/completions, which is added to it"},
+		{"server port", "mcp_servers:\n  a:\n    url: http://host:99999\n", "has a port that is not from 1 to 65535"},
 		{"twice", "model: a\nmodel: b\n", "config.yaml:2: model: stands already on line 1"},
 		{"broken YAML", "model: a\n  b: c\n", "config.yaml:"},
 		{"two documents", "model: a\n---\nmodel: b\n", "holds more than one document"},
 		{"a list", "- a\n", "config.yaml:1: holds no `key: value` lines"},
 		{"server without a way to reach it", "mcp_servers:\n  a:\n    trust: true\n", "config.yaml:2: mcp_servers.a: wants either command or url"},
+		{"a point in a whole number", "timeout: 5.0\n", "timeout: wants a whole number, not a number such as 5.0"},
+		{"a duration without a unit", "max_duration: 90\n", "max_duration: wants a duration such as 90s or 2h, not a number"},
+		{"another encoding", "\xff\xfem\x00", "config.yaml:1: is no UTF-8 text: save it as UTF-8"},
+		{"nothing but its mark", "\xff\xfe", "config.yaml:1: is no UTF-8 text: save it as UTF-8"},
 		{"server key", "mcp_servers:\n  a:\n    comand: x\n", "config.yaml:3: mcp_servers.a.comand: unknown key (did you mean command?)"},
 		{"server trust", "mcp_servers:\n  a:\n    command: x\n    trust: \"true\"\n", "config.yaml:4: mcp_servers.a.trust: wants true or false, not text"},
+		{"server start_timeout without a unit", "mcp_servers:\n  a:\n    command: x\n    start_timeout: 30\n", "config.yaml:4: mcp_servers.a.start_timeout: wants a duration such as 90s or 2h, not a number"},
+		{"server start_timeout of zero", "mcp_servers:\n  a:\n    command: x\n    start_timeout: 0s\n", "config.yaml:4: mcp_servers.a.start_timeout: 0s is not above zero"},
+		{"server call_timeout for ever", "mcp_servers:\n  a:\n    command: x\n    call_timeout: -1s\n", "config.yaml:4: mcp_servers.a.call_timeout: -1s is not above zero"},
+		{"server call_timeout", "mcp_servers:\n  a:\n    command: x\n    call_timeout: soon\n", `config.yaml:4: mcp_servers.a.call_timeout: "soon" is no duration such as 90s or 2h`},
+		{"server time misspelt", "mcp_servers:\n  a:\n    command: x\n    call_timeot: 1s\n", "mcp_servers.a.call_timeot: unknown key (did you mean call_timeout?)"},
 		{"server name", "mcp_servers:\n  a__b:\n    command: x\n", "mcp_servers.a__b: a server's name is made of"},
 		{"price", "prices:\n  m: {input: 1, cached: -1, output: 2}\n", "prices.m.cached: wants dollars"},
 		{"price incomplete", "prices:\n  m: {input: 1}\n", "config.yaml:2: prices.m: wants all of input, cached and output"},
@@ -221,7 +235,9 @@ func TestMapsKeepTheirCase(t *testing.T) {
     args: [-y, server]
     env: {API_Token: secret-1, PORT: 8080}
     trust: true
+    start_timeout: 1m30s
   web:
+    call_timeout: 20m
     url: https://example.com/mcp?token=secret-2
     headers: {Authorization: secret-3}
 prices:
@@ -229,7 +245,7 @@ prices:
 sandbox_writable: [~/x, /y]
 key_file: key.txt
 key_command: echo secret-4
-base_url: https://me:secret-5@example.com/v1/
+base_url: https://example.com/v1/
 `, "")
 	c, err := p.load(nil)
 	if err != nil {
@@ -239,7 +255,13 @@ base_url: https://me:secret-5@example.com/v1/
 	if gh.Name != "GitHub" || gh.Env["API_Token"] != "secret-1" || gh.Env["PORT"] != "8080" || !gh.Trust || len(gh.Args) != 2 {
 		t.Errorf("%+v", gh)
 	}
-	if c.Prices["My-Model"].Output != 2 || c.KeyFile != filepath.Join(p.home, "key.txt") || c.BaseURL != "https://me:secret-5@example.com/v1" {
+	if web := c.Servers[1]; gh.StartTimeout != 90*time.Second || gh.CallTimeout != 0 || web.StartTimeout != 0 || web.CallTimeout != 20*time.Minute {
+		t.Errorf("%+v %+v", gh, web)
+	}
+	if v, _ := c.Value("mcp_servers"); !strings.Contains(v.Text(), "1m30s") || !strings.Contains(v.Text(), "20m0s") {
+		t.Errorf("not shown: %s", v.Text())
+	}
+	if c.Prices["My-Model"].Output != 2 || c.KeyFile != filepath.Join(p.home, "key.txt") || c.BaseURL != "https://example.com/v1" {
 		t.Errorf("%+v", c)
 	}
 	if got := strings.Join(c.SandboxWritable, " "); got != "/home/ann/x /y" {

@@ -3,9 +3,9 @@ package config
 import (
 	"fmt"
 	"math"
-	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,6 +22,9 @@ type Server struct {
 	URL     string
 	Headers map[string]string
 	Trust   bool // its tools run without approval
+
+	StartTimeout time.Duration // for coming up and listing its tools; 0 = not set
+	CallTimeout  time.Duration // for one call; 0 = not set
 }
 
 // each calls fn for the pairs of a mapping. what names the mapping in errors.
@@ -168,12 +171,28 @@ func (r reader) server(what, name string, n *yaml.Node) (Server, *Error) {
 				return r.errorAt(key.Line, at, "wants true or false, not %s", describe(val))
 			}
 			s.Trust = val.Value == "true" || val.Value == "True" || val.Value == "TRUE"
+		case "start_timeout":
+			s.StartTimeout, bad = r.duration(at, val)
+		case "call_timeout":
+			s.CallTimeout, bad = r.duration(at, val)
 		default:
-			bad = r.unknown(what, key, []string{"command", "args", "env", "cwd", "url", "headers", "trust"})
+			bad = r.unknown(what, key, []string{"command", "args", "env", "cwd", "url", "headers", "trust", "start_timeout", "call_timeout"})
 		}
 		return bad
 	})
 	return s, bad
+}
+
+// duration wants one above zero.
+func (r reader) duration(what string, n *yaml.Node) (time.Duration, *Error) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
+		return 0, r.errorAt(n.Line, what, "wants %s, not %s", Duration, describe(n))
+	}
+	v, err := Setting{Kind: Duration, check: positive}.parse(n.Value)
+	if err != nil {
+		return 0, r.errorAt(n.Line, what, "%s", err)
+	}
+	return v.(time.Duration), nil
 }
 
 // serverName keeps mcp__SERVER__TOOL readable in one way only.
@@ -193,9 +212,6 @@ func serverName(s string) bool {
 }
 
 func serverAddress(s string) error {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return fmt.Errorf("is no address that begins with http:// or https://")
-	}
-	return nil
+	_, err := model.ParseAddress(s)
+	return err
 }

@@ -66,7 +66,7 @@ const (
 func Settings() []Setting {
 	return []Setting{
 		{Key: "model", Kind: Text, Default: model.Default, Flag: true, Project: true, check: notBlank, Usage: "`name` of the model, or demo, or script:FILE"},
-		{Key: "base_url", Kind: Text, Default: "https://api.deepseek.com", Flag: true, check: webAddress, Usage: "`address` of an OpenAI-compatible server"},
+		{Key: "base_url", Kind: Text, Default: "https://api.deepseek.com", Flag: true, check: baseAddress, Usage: "`address` of an OpenAI-compatible server"},
 		{Key: "effort", Kind: Choice, Choices: []string{"off", "low", "high", "max"}, Flag: true, Project: true, Usage: "how long the model thinks"},
 		{Key: "max_tokens", Kind: Whole, Flag: true, check: atLeast(1), Usage: "most tokens of one answer"},
 		{Key: "temperature", Kind: Number, Flag: true, check: between(0, 2), Usage: "randomness, a `number` from 0 to 2"},

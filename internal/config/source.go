@@ -51,6 +51,8 @@ type Error struct {
 	Source Source
 	Key    string // as it was written; "" where the file as a whole is meant
 	Reason string
+
+	twice bool // the key stands a second time, and that is all that is wrong with it
 }
 
 func (e *Error) Error() string {

@@ -111,6 +111,11 @@ func shownServer(s Server) map[string]any {
 	if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
 		out["url"] = u.Scheme + "://" + u.Host
 	}
+	for key, d := range map[string]time.Duration{"start_timeout": s.StartTimeout, "call_timeout": s.CallTimeout} {
+		if d > 0 {
+			out[key] = d.String()
+		}
+	}
 	if len(s.Env) > 0 {
 		names := make([]string, 0, len(s.Env))
 		for name := range s.Env {
