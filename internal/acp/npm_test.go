@@ -35,15 +35,15 @@ responses:
   - tool_calls: [{id: q1, name: ask_user_question, arguments: {questions: [{id: port, question: "Which port?", options: [{label: "8080"}, {label: "9090"}]}]}}]
   - text: cut
     finish: length
-  - text: late
-    delay_ms: 60000
-  - error: {code: AUTH, message: the key is refused}
+  - tool_calls: [{id: b1, name: bash, arguments: {command: sleep 60}}]
   - tool_calls: [{id: w2, name: write, arguments: {file_path: ../other.txt, content: "x\n"}}]
   - text: not written
-  - tool_calls: [{id: e1, name: edit, arguments: {file_path: a.txt, old_string: two, new_string: zwei}}]
+  - tool_calls:
+      - {id: r1, name: read, arguments: {file_path: a.txt}}
+      - {id: e1, name: edit, arguments: {file_path: a.txt, old_string: two, new_string: zwei}}
   - text: edited
   - tool_calls: [{id: q2, name: ask_user_question, arguments: {questions: [{id: color, question: "Which colour?", options: [{label: red}, {label: blue}]}]}}]
-  - text: never
+  - text: painted
 `)
 	if err := os.WriteFile(filepath.Join(w.ws, "a.txt"), []byte("one\ntwo\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -53,38 +53,45 @@ responses:
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(script) })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", script, w.ws, os.Args[0], "acp", "--model", "script:"+w.script, "--mode", "timed")
-	cmd.Env = slices.Concat(w.env, []string{"ACP_TEST_AGENT=1"})
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s", out)
-	if err != nil {
+	run := func(model, prompts string) string {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "node", script, prompts, w.ws, os.Args[0], "acp", "--model", "script:"+model, "--mode", "timed")
+		cmd.Env = slices.Concat(w.env, []string{"ACP_TEST_AGENT=1"})
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	failing := filepath.Join(filepath.Dir(w.script), "failing.yaml")
+	if err := os.WriteFile(failing, []byte("responses: [{error: {code: AUTH, message: the key is refused}}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if out := run(failing, "one"); !strings.Contains(out, "only -32603 AUTH: the key is refused") || !strings.Contains(out, "stdout sound") || !strings.Contains(out, "answered once true") {
+		t.Error("a model error does not reject the prompt, once")
+	}
+	out := run(w.script, "all")
 	at := 0
 	for _, want := range []string{
 		"initialized 1", "thought I should look first.", "tool_call w1 edit pending", "ask create", "tool_call_update w1 completed diff line 1",
 		"plan write it: in_progress", "text written", "first end_turn",
-		"ask Which port?", "text cut", "token limit", "second end_turn", "too early -32602", "third cancelled",
-		"fourth -32603 AUTH: the key is refused", "tool_call w2", "tool_call_update w2 failed", "text not written", "fifth end_turn",
-		"tool_call_update e1 completed diff line 2", "sixth end_turn", "blocks -32602 prompt[1].name: is missing", "mode {}", "sessions 1",
+		"ask Which port?", "text cut", "token limit", "second end_turn", "tool_call_update b1 in_progress", "too early -32602", "third cancelled",
+		"tool_call w2", "tool_call_update w2 failed", "text not written", "fourth end_turn",
+		"tool_call_update e1 completed diff line 2", "fifth end_turn", "blocks -32602 prompt[1].name: is missing", "mode {}", "sessions 2",
 		"ask Which colour?", "exit 0", "stdout sound", "answered once true", `last {"stopReason":"cancelled"}`,
 	} {
-		i := strings.Index(string(out)[at:], want)
+		i := strings.Index(out[at:], want)
 		if i < 0 {
 			t.Fatalf("%q has not come, or not in its place", want)
 		}
 		at += i
 	}
 	// The client is gone, and its question is still open.
-	_, id, _ := strings.Cut(string(out), "session ")
+	_, id, _ := strings.Cut(out, "session ")
 	id, _, _ = strings.Cut(id, "\n")
-	rest := filepath.Join(filepath.Dir(w.script), "rest.yaml")
-	if err := os.WriteFile(rest, []byte("responses: [{text: painted}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, said, errs := w.command("answer", id, "q2", "--select", "color=blue", "--model", "script:"+rest); code != 0 || !strings.Contains(said, "painted") {
+	if code, said, errs := w.command("answer", id, "q2", "--select", "color=blue", "--model", "script:"+w.script); code != 0 || !strings.Contains(said, "painted") {
 		t.Errorf("answer: %d %s %s", code, said, errs)
 	}
 	if said := w.questions(id); !strings.Contains(said, `"callId":"q2"`) || !strings.Contains(said, `"active":[]`) {

@@ -17,6 +17,7 @@ const atOnce = 8
 // Why work ends that takes long.
 var (
 	errTakenBack = &sdk.RequestError{Code: codeCancelled, Message: "the request was cancelled"}
+	errUnopened  = &sdk.RequestError{Code: codeCancelled, Message: "the session is not open: its opening was cancelled"}
 	errClosed    = &sdk.RequestError{Code: codeCancelled, Message: "the session was closed while it was being opened"}
 	errLeft      = &sdk.RequestError{
 		Code: codeInternal, Message: "the server ends before this is done", Data: errorData{Code: remote.CodeOwnerLeaving},
@@ -176,6 +177,9 @@ func (s *server) reopen(ctx context.Context, at, before *place, cwd string, serv
 			s.remove(at)
 			at.unwant()
 			at.failed = err
+			if ctx.Err() != nil {
+				at.failed = errUnopened
+			}
 			close(at.opened)
 			if at.session != nil {
 				err = joined(err, at.end(session.CauseDisposed))

@@ -174,8 +174,19 @@ func TestCancelRequestEndsASlowSession(t *testing.T) {
 		d := newDesk(t)
 		d.say(3, method, slowLoad("NEW"))
 		d.opens("NEW")
+		if method == "session/load" { // with what waits for it
+			d.say(4, "session/prompt", promptOf("NEW", "a"))
+		}
 		d.say(0, cancelRequest, `{"requestId":3}`)
-		d.want(3, `error {"code":-32800`)
+		if method == "session/load" {
+			for id, line := range d.all(3, 4) {
+				if want := map[int]string{3: "-32800", 4: `"cancelled"`}[id]; !strings.Contains(line, want) {
+					t.Errorf("%d: %s", id, line)
+				}
+			}
+		} else {
+			d.want(3, `error {"code":-32800`)
+		}
 		d.end()
 	}
 }

@@ -73,10 +73,13 @@ func (p *place) run(ctx context.Context, sl *slot, text string) (sdk.StopReason,
 		}
 	}()
 	<-p.opened // soon, or its opener gives up
-	if p.failed != nil {
-		p.unqueued(sl, p.failed)
-	} else {
+	switch {
+	case p.failed == nil:
 		p.queue(sl, text)
+	case errors.Is(p.failed, errUnopened):
+		p.unqueued(sl, nil) // cancelled with it
+	default:
+		p.unqueued(sl, p.failed)
 	}
 	o := <-sl.outcome
 	return o.reason, o.err

@@ -98,35 +98,6 @@ func (s *Sandbox) start(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// startHeld starts a command that stands still until the calling thread, which
-// its goroutine must be locked to, has ended.
-func startHeld(cmd *exec.Cmd) error {
-	attr := syscall.SysProcAttr{}
-	if cmd.SysProcAttr != nil {
-		attr = *cmd.SysProcAttr
-	}
-	attr.Ptrace = true
-	cmd.SysProcAttr = &attr
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	// It stops on a SIGTRAP of its own when the program is loaded. Taking note of
-	// that takes the signal away; else it would be killed by it later.
-	for {
-		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WSTOPPED, nil)
-		switch {
-		case errors.Is(err, unix.EINTR):
-		case err == nil, errors.Is(err, unix.ECHILD): // the latter: killed already, Wait will tell
-			return nil
-		default:
-			// It stays held as long as it is not taken note of: it is never let go of alive.
-			err = errors.Join(fmt.Errorf("the command was not run, it could not be held: %w", err), cmd.Process.Kill(), cmd.Wait())
-			cmd.Process = nil // as of a start that failed
-			return err
-		}
-	}
-}
-
 // restrict holds the calling thread to the sandbox, for ever.
 func (s *Sandbox) restrict() (err error) {
 	rules, err := s.rules()

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,10 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -152,6 +155,59 @@ func TestSandboxedCommandNeverMeetsTheThreadThatBeganIt(t *testing.T) {
 			t.Fatalf("%v: it could reach into %s", err, out)
 		}
 	}
+}
+
+// Signals that reach a command while it is being started do not stop it halfway:
+// that would stop this whole program.
+func TestSandboxedStartsAmongSignals(t *testing.T) {
+	needSandbox(t)
+	if os.Getenv("AMONG_SIGNALS") != "" {
+		startAmongSignals(t)
+		return
+	}
+	// In a process of its own, since one that stands still cannot even say so.
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestSandboxedStartsAmongSignals$")
+	cmd.Env = append(os.Environ(), "AMONG_SIGNALS=1")
+	cmd.WaitDelay = time.Second
+	if out, err := cmd.CombinedOutput(); err != nil || ctx.Err() != nil {
+		t.Errorf("%v, %v: %s", err, ctx.Err(), out)
+	}
+}
+
+func startAmongSignals(t *testing.T) {
+	self, last := os.Getpid(), os.Getpid()
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for pid := last + 1; pid < last+40; pid++ {
+				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+				if err != nil {
+					continue
+				}
+				if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); fields[1] == strconv.Itoa(self) {
+					_ = unix.Kill(pid, []unix.Signal{unix.SIGUSR1, unix.SIGTERM, unix.SIGCONT, unix.SIGINT}[n%4])
+				}
+				last = pid - 5
+			}
+		}
+	})
+	for end := time.Now().Add(3 * time.Second); time.Now().Before(end); {
+		// Most are ended by a signal, like any program; none runs traced or masked.
+		out, err := output(&Sandbox{}, exec.CommandContext(t.Context(), "/bin/sh", "-c", "exec grep -E 'TracerPid|SigBlk' /proc/self/status"))
+		if err == nil && string(out) != "TracerPid:\t0\nSigBlk:\t0000000000000000\n" {
+			t.Errorf("%q", out)
+		}
+	}
+	close(stop)
+	group.Wait()
 }
 
 func TestSandboxedCommandIsFreeOfItsTracer(t *testing.T) {

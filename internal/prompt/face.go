@@ -72,8 +72,15 @@ func (r *runner) out(text string) error {
 func (r *runner) write(text string) { _ = r.out(text) }
 
 // say replaces the card by its last words, or leaves them to whoever has the terminal.
+// They are broken at words; what begins with a space is a command, and is not.
 func (r *runner) say(lines ...string) error {
-	text := strings.Join(lines, "\r\n") + "\r\n"
+	text := ""
+	for l := range strings.SplitSeq(strings.Join(lines, "\n"), "\n") {
+		if r.cols > 0 && !strings.HasPrefix(l, " ") {
+			l = strings.Join(wrap(l, r.cols), "\r\n")
+		}
+		text += l + "\r\n"
+	}
 	if !r.onScreen {
 		r.p.turns.notice(text, r.write)
 		return nil
@@ -114,7 +121,7 @@ func (r *runner) laterLine(what string) string {
 	line += ", answer later with:"
 	command := oneLine(r.card.AnswerCommand)
 	if r.cols > 0 && width(line+" "+command) > r.cols {
-		return line + "\r\n  " + command
+		return line + "\n  " + command
 	}
 	return line + " " + command
 }

@@ -142,7 +142,7 @@ func TestLostConnection(t *testing.T) {
 				s.start(timedCard(colours))
 				s.press("\r")
 				s.ends(c.want)
-				if flat := strings.ReplaceAll(s.term.screen(), "\n", ""); !strings.Contains(flat, c.sees) || strings.Contains(flat, "(answered)") {
+				if flat := strings.ReplaceAll(s.term.screen(), "\n", " "); !strings.Contains(flat, c.sees) || strings.Contains(flat, "(answered)") {
 					t.Fatal(flat)
 				}
 			})

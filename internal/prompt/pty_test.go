@@ -203,7 +203,7 @@ func TestPtyResizeDoesNotSmear(t *testing.T) {
 		t.Fatalf("smeared:\n%s", screen)
 	}
 	s.send("\x15ok\r")
-	s.until("? Colour: ok (answe", "RESULT 0 answered")
+	s.until("? Colour: ok\n(answered)", "RESULT 0 answered")
 }
 
 func TestPtyNarrowRedrawDoesNotSmear(t *testing.T) {

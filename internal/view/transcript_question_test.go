@@ -215,3 +215,15 @@ func TestNotes(t *testing.T) {
 		t.Errorf("what was noted after the last turn is not in it: %+v", i[len(i)-1])
 	}
 }
+
+// TestTheCommandOfAQuestionIsNotBroken: it is there to be copied.
+func TestTheCommandOfAQuestionIsNotBroken(t *testing.T) {
+	l := newLogged(t).task("x").says("", "", askCall).starts(askCall)
+	const command = "deepseek answer 20261130-171203-7f3kq call_00_q"
+	for columns, want := range map[int]string{0: "  answer with: " + command, 80: "  answer with: " + command, 40: "  answer with:\n    " + command} {
+		got := text(t, l.build(true, nil), TextOptions{Width: columns, Terminal: columns > 0, Answer: func(string) string { return command }})
+		if !strings.Contains(got, "\n"+want+"\n") {
+			t.Errorf("%d columns:\n%s", columns, got)
+		}
+	}
+}

@@ -92,6 +92,20 @@ func (p *page) put(prefix, text string, colour paint) {
 	}
 }
 
+// command writes words and a command behind them, or below them where it does not
+// fit. It is never broken, so that it can be copied.
+func (p *page) command(words, command string) {
+	if p.o.Terminal {
+		command = Visible(command)
+	}
+	if p.o.Width <= 0 || width(words+" "+command) <= p.o.Width {
+		p.emit(words+" "+command, p.style.dim.Sprint)
+		return
+	}
+	p.emit(words, p.style.dim.Sprint)
+	p.emit("    "+command, p.style.dim.Sprint)
+}
+
 func (p *page) emit(line string, colour paint) {
 	if p.err != nil {
 		return
@@ -281,7 +295,7 @@ func (p *page) question(i *Item) {
 		p.put("      ", i.Result, p.style.dim.Sprint)
 	}
 	if i.answerable() && p.o.Answer != nil {
-		p.put("  ", "answer with: "+p.o.Answer(i.CallID), p.style.dim.Sprint)
+		p.command("  answer with:", p.o.Answer(i.CallID))
 	}
 }
 

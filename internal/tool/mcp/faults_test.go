@@ -36,7 +36,7 @@ func rawServer(t *testing.T) *httptest.Server {
 			t.Error(err)
 		}
 		answer := func(result string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, m.ID, result) }
-		body := ""
+		var body string
 		switch {
 		case m.ID == nil:
 			w.WriteHeader(http.StatusAccepted)
