@@ -39,7 +39,7 @@ func wrong(path, format string, args ...any) error {
 
 func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
 	raw = bytes.TrimSpace(raw)
-	want := ""
+	var want string
 	switch t.Kind() {
 	case reflect.Pointer:
 		return checkValue(path, raw, t.Elem())

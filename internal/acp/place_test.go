@@ -233,8 +233,10 @@ func (d *desk) Write(line []byte) (int, error) {
 }
 
 func newDesk(t *testing.T) *desk {
-	d := &desk{t: t, fake: newFake(), in: make(chan string), out: make(chan string, 256), done: make(chan error, 1),
-		opening: make(chan string, 16), opened: make(chan error, 16), late: make(chan *fake, 16)}
+	d := &desk{
+		t: t, fake: newFake(), in: make(chan string), out: make(chan string, 256), done: make(chan error, 1),
+		opening: make(chan string, 16), opened: make(chan error, 16), late: make(chan *fake, 16),
+	}
 	go func() { d.done <- serve(context.Background(), d, d, d, Options{}) }()
 	d.in <- `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`
 	d.in <- `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/ws","mcpServers":[]}}`
