@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"deepseek/internal/config"
 	"deepseek/internal/logstore"
 	"deepseek/internal/session"
 )
@@ -85,7 +86,7 @@ func linkTarget(path string) string {
 // other: a session's file, wherever it lies and whatever it is called, whatever
 // else the store keeps, and the configuration.
 func (a *App) precious(home, path string) string {
-	if o, err := a.options(nil); err == nil && sameOrLink(path, o.UserFile()) {
+	if o, err := a.options(nil); err == nil && config.SameFile(path, o.UserFile()) {
 		return "your configuration"
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
@@ -100,16 +101,4 @@ func (a *App) precious(home, path string) string {
 		}
 	}
 	return ""
-}
-
-func sameOrLink(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }

@@ -122,7 +122,7 @@ func (c *Config) projectLayer(root string) layer {
 		return nil
 	}
 	path := filepath.Join(root, ".deepseek", "config.yaml")
-	if sameFile(path, c.UserFile) || sameFile(path, filepath.Join(c.Home, "config.yaml")) {
+	if SameFile(path, c.UserFile) || SameFile(path, filepath.Join(c.Home, "config.yaml")) {
 		return nil
 	}
 	r := reader{path: path, origin: FromProject, fault: func(e *Error) error {
@@ -192,7 +192,9 @@ func lookupEnv(environ []string, name string) (string, bool) {
 	return "", false
 }
 
-func sameFile(a, b string) bool {
+// SameFile tells whether two paths name one file, by whatever links. Where one of
+// them cannot be looked at, only the same words do.
+func SameFile(a, b string) bool {
 	if a == b {
 		return true
 	}
