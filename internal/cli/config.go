@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"regexp"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -151,7 +152,7 @@ func amongFlags(cmd *cobra.Command, args []string) (words []string, err error) {
 		switch arg := args[0]; {
 		case arg == "--":
 			return append(words, args[1:]...), nil
-		case len(arg) > 1 && arg[0] == '-' && !negative.MatchString(arg):
+		case len(arg) > 1 && arg[0] == '-' && !negative().MatchString(arg):
 			if err := cmd.ParseFlags(args); err != nil {
 				return nil, flagError(cmd, err)
 			}
@@ -163,7 +164,7 @@ func amongFlags(cmd *cobra.Command, args []string) (words []string, err error) {
 	return words, nil
 }
 
-var negative = regexp.MustCompile(`^-[0-9.]`)
+var negative = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-[0-9.]`) })
 
 func runConfigSet(_ context.Context, a *App, o configOptions) error {
 	return a.editConfig(func(path string) error { return config.Set(path, o.key, o.value) })

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -93,8 +94,8 @@ func (f *userFile) setLine(key string, val *yaml.Node, at int) ([]byte, error) {
 		fresh[0] += " " + val.LineComment
 	}
 	// What stands between key, value and comment stays, in a line that stays one.
-	if old := valueLine.FindStringSubmatch(t.lines[first]); old != nil && end == first+1 && len(fresh) == 1 {
-		if now := valueLine.FindStringSubmatch(fresh[0]); now != nil {
+	if old := valueLine().FindStringSubmatch(t.lines[first]); old != nil && end == first+1 && len(fresh) == 1 {
+		if now := valueLine().FindStringSubmatch(fresh[0]); now != nil {
 			space := ""
 			if comment := f.root.Content[at+1].LineComment; comment != "" {
 				before := strings.TrimSuffix(t.lines[first], comment)
@@ -109,7 +110,7 @@ func (f *userFile) setLine(key string, val *yaml.Node, at int) ([]byte, error) {
 }
 
 // valueLine parts a line with a key into all before the value, and the rest.
-var valueLine = regexp.MustCompile(`^(\s*["']?[a-z_]+["']?\s*:\s+)(.*)$`)
+var valueLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\s*["']?[a-z_]+["']?\s*:\s+)(.*)$`) })
 
 // encode is the file as a whole, written anew.
 func (f *userFile) encode(key string, change func(*yaml.Node)) ([]byte, error) {

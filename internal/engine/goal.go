@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed" // the text
 	"strings"
+	"sync"
 	"text/template"
 
 	"deepseek/internal/session"
@@ -18,7 +19,9 @@ type GoalStart struct {
 //go:embed goal_round.md
 var roundText string
 
-var roundTemplate = template.Must(template.New("round").Parse(strings.TrimSpace(roundText)))
+var roundTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("round").Parse(strings.TrimSpace(roundText)))
+})
 
 // ChangeGoal makes the goal what decide returns, nil to clear it, and returns
 // once that is on disk. decide sees the state under the inbox lock, so that what
@@ -94,7 +97,7 @@ func (a *Agent) round(src session.Source) session.UserMessage {
 	goal, _ := a.state.Goals.Goal()
 	var text strings.Builder
 	// Fields of a struct that the template names, into memory: never fails.
-	_ = roundTemplate.Execute(&text, struct {
+	_ = roundTemplate().Execute(&text, struct {
 		session.Goal
 		Round int
 	}{goal, src.Round})

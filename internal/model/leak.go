@@ -3,6 +3,7 @@ package model
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // leaks are the beginnings of tool calls in the markup of models. A server that
@@ -14,7 +15,9 @@ var leaks = []string{
 
 // leaked are those that hold the name of the tool, without which they would be
 // found in ordinary text.
-var leaked = regexp.MustCompile(`<function=[A-Za-z_][\w.:-]*>|<invoke name="|<\|channel\|>\w+ to=functions\.|\[TOOL_CALLS\]\s*(\[\s*\{|[A-Za-z_][\w.-]*[\[{])`)
+var leaked = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<function=[A-Za-z_][\w.:-]*>|<invoke name="|<\|channel\|>\w+ to=functions\.|\[TOOL_CALLS\]\s*(\[\s*\{|[A-Za-z_][\w.-]*[\[{])`)
+})
 
 // LeaksCall tells whether a text holds the markup of a tool call. It was never
 // run; an answer that ends so is probably unfinished.
@@ -22,7 +25,7 @@ func LeaksCall(text string) bool {
 	if !strings.ContainsAny(text, "<[") {
 		return false
 	}
-	if leaked.MatchString(text) {
+	if leaked().MatchString(text) {
 		return true
 	}
 	text = strings.ToLower(strings.NewReplacer("｜", "|", "▁", "_").Replace(text))

@@ -112,8 +112,8 @@ var runners = []string{
 }
 
 var (
-	programName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
-	subcommand  = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	programName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`) })
+	subcommand  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]*$`) })
 )
 
 // grant is what "yes, for this session" covers: commands that begin with these
@@ -130,7 +130,7 @@ func (l commandLine) offer() grant {
 	switch {
 	case len(l.words) == 0:
 		return grant{}
-	case len(l.words) > 1 && programName.MatchString(l.words[0]) && subcommand.MatchString(l.words[1]) && !slices.Contains(runners, l.words[0]):
+	case len(l.words) > 1 && programName().MatchString(l.words[0]) && subcommand().MatchString(l.words[1]) && !slices.Contains(runners, l.words[0]):
 		return grant{text: l.words[0] + " " + l.words[1], words: l.words[:2]}
 	default:
 		return grant{text: l.text, words: l.words, exact: true}

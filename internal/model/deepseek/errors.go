@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"deepseek/internal/model"
 )
@@ -55,8 +56,10 @@ func readServerError(raw []byte) (serverError, bool) {
 
 // Members of an object that was cut off: the value may have no end.
 var (
-	cutMessage = regexp.MustCompile(`"(?:message|detail|error|msg)"\s*:\s*"((?:[^"\\]|\\(?:u[0-9A-Fa-f]{4}|[^u]))*)`)
-	cutKind    = regexp.MustCompile(`"(?:type|code)"\s*:\s*"?([A-Za-z0-9_.-]{1,80})`)
+	cutMessage = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`"(?:message|detail|error|msg)"\s*:\s*"((?:[^"\\]|\\(?:u[0-9A-Fa-f]{4}|[^u]))*)`)
+	})
+	cutKind = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`"(?:type|code)"\s*:\s*"?([A-Za-z0-9_.-]{1,80})`) })
 )
 
 // readCutError finds an error in the beginning of a JSON object that was too
@@ -66,7 +69,7 @@ func readCutError(raw []byte) (serverError, bool) {
 	if !bytes.HasPrefix(raw, []byte("{")) || json.Valid(raw) {
 		return serverError{}, false
 	}
-	m := cutMessage.FindSubmatch(raw)
+	m := cutMessage().FindSubmatch(raw)
 	if m == nil {
 		return serverError{}, false
 	}
@@ -77,7 +80,7 @@ func readCutError(raw []byte) (serverError, bool) {
 		return serverError{}, false
 	}
 	e := serverError{message: text}
-	for _, k := range cutKind.FindAllSubmatch(raw, 2) {
+	for _, k := range cutKind().FindAllSubmatch(raw, 2) {
 		e.kind = strings.TrimSpace(e.kind + " " + string(k[1]))
 	}
 	return e, true

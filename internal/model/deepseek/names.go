@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"sync"
 )
 
 // What the strictest servers take of a past call. A name or an id that they
@@ -18,8 +19,8 @@ const (
 )
 
 var (
-	notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
-	notInIDs   = regexp.MustCompile(`[^A-Za-z0-9_.:-]`)
+	notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]`) })
+	notInIDs   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.:-]`) })
 )
 
 // sentName is the name of a past call in the letters that servers accept, and
@@ -29,9 +30,9 @@ func sentName(name string) string {
 		return unnamedCall
 	}
 	if len(name) <= maxName {
-		return notInNames.ReplaceAllString(name, "_")
+		return notInNames().ReplaceAllString(name, "_")
 	}
-	return shortened(notInNames.ReplaceAllString(name[:maxName], "_"), name, maxName)
+	return shortened(notInNames().ReplaceAllString(name[:maxName], "_"), name, maxName)
 }
 
 // sentID is the id of a past call. Of a call and its result it is the same.
@@ -39,7 +40,7 @@ func sentID(id string) string {
 	if len(id) <= maxID {
 		return id
 	}
-	return shortened(notInIDs.ReplaceAllString(id[:maxID], "_"), id, maxID)
+	return shortened(notInIDs().ReplaceAllString(id[:maxID], "_"), id, maxID)
 }
 
 // shortened is the beginning of head, with what tells whole from others; in all

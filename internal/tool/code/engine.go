@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"modernc.org/quickjs"
@@ -121,21 +122,21 @@ func (r *runner) forgotten(texts []string) *fault {
 const frame = "    at "
 
 // noModule is what the engine says of an import; there is nothing to import.
-var noModule = regexp.MustCompile(`^ReferenceError: could not load module '(.*)'\n?$`)
+var noModule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ReferenceError: could not load module '(.*)'\n?$`) })
 
 // imports finds where the code imports.
-var imports = regexp.MustCompile(`\bimport\s*\([^)]*\)?`)
+var imports = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bimport\s*\([^)]*\)?`) })
 
 // placed is the text of an error with its place where the engine knows none: it
 // loads modules when no code of the caller runs any more.
 func (r *runner) placed(text string) string {
-	m := noModule.FindStringSubmatch(text)
+	m := noModule().FindStringSubmatch(text)
 	if m == nil {
 		return text
 	}
 	text = strings.TrimSuffix(text, "\n") + "; the code has no modules"
 	var at []int // the first import that names it, or the only one
-	all := imports.FindAllStringIndex(r.code, -1)
+	all := imports().FindAllStringIndex(r.code, -1)
 	for _, x := range all {
 		if at == nil && (len(all) == 1 || strings.Contains(r.code[x[0]:x[1]], m[1])) {
 			at = x
@@ -149,7 +150,7 @@ func (r *runner) placed(text string) string {
 	return fmt.Sprintf("%s\n%simport (line %d, column %d)", text, frame, line, column)
 }
 
-var place = regexp.MustCompile(`<eval>:(\d+)(?::(\d+))?`)
+var place = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<eval>:(\d+)(?::(\d+))?`) })
 
 // places makes the engine's places those of the given code. Of a stack it
 // leaves out the frames of the prelude and of built-ins, and all below the tenth.
@@ -165,8 +166,8 @@ func places(text string) string {
 				continue
 			}
 		}
-		b.WriteString(place.ReplaceAllStringFunc(line, func(s string) string {
-			m := place.FindStringSubmatch(s)
+		b.WriteString(place().ReplaceAllStringFunc(line, func(s string) string {
+			m := place().FindStringSubmatch(s)
 			column, err := strconv.Atoi(m[2])
 			if err != nil {
 				return "line " + m[1]
