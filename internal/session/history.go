@@ -184,6 +184,10 @@ func decode[T any](e Event, into *T) error {
 	return nil
 }
 
+// Decode reads the payload of an event, as the folds do: what a long log is full
+// of much faster than encoding/json. An error is ErrDamaged and names the event.
+func Decode[T any](e Event, into *T) error { return decode(e, into) }
+
 // reading is what was last decoded of an event, a pointer to it. It is of the
 // goroutine that applies the event.
 type reading struct{ payload any }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,7 +106,7 @@ func brief(questions []session.Question, answers []session.Answer) string {
 
 func decode[T any](e session.Event) (T, bool) {
 	var v T
-	err := json.Unmarshal(e.Data, &v)
+	err := session.Decode(e, &v)
 	return v, err == nil
 }
 

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"encoding/json"
 	"fmt"
 	"iter"
 	"reflect"
@@ -155,8 +154,8 @@ func (b *Builder) apply(e session.Event) error {
 // with decodes the payload of an event.
 func with[T any](e session.Event, do func(session.Event, T)) error {
 	var v T
-	if err := json.Unmarshal(e.Data, &v); err != nil {
-		return fmt.Errorf("%w: event %d, %s: %w", session.ErrDamaged, e.Seq, e.Type, session.PlainJSON(err))
+	if err := session.Decode(e, &v); err != nil {
+		return err
 	}
 	do(e, v)
 	return nil
