@@ -112,7 +112,7 @@ type Agent struct {
 	// driver
 	resumed bool  // the next request/header says so
 	steps   int   // of the interval
-	roomyTo int64 // after a compaction that did not help: none is tried below this size
+	roomyTo int64 // after a compaction that did not help: none is tried below this weight of the history
 	repeats repeats
 }
 

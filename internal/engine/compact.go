@@ -46,9 +46,9 @@ var summaryRequest string
 // could not be compacted is no error: the request is sent all the same.
 func (a *Agent) makeRoom(ctx context.Context, r sending) error {
 	a.mu.Lock()
-	window, size := int64(a.opts.Window), a.size()
+	window, size, weight := int64(a.opts.Window), a.size(), a.state.History.Weight()
 	a.mu.Unlock()
-	if window <= 0 || size < window*fullShare/100 || size < a.roomyTo {
+	if window <= 0 || size < window*fullShare/100 || weight < a.roomyTo {
 		return nil
 	}
 	_, err := a.compact(ctx, r, nearFull)
@@ -76,11 +76,12 @@ func (a *Agent) compact(ctx context.Context, r sending, why occasion) (shorter b
 	before, size := a.state.History.Weight(), a.size()
 	cut, err := a.begin(r, why, size)
 	shorter = a.state.History.Weight() < before
-	a.mu.Unlock()
 	if err != nil || cut.Messages == 0 {
-		a.roomyTo = size + int64(a.opts.Window)*growthShare/100
+		a.waitForGrowth()
+		a.mu.Unlock()
 		return shorter, err
 	}
+	a.mu.Unlock()
 	ask := r
 	ask.sink = func(model.Delta) {} // nobody's answer
 	if limit := &ask.body.Config.MaxTokens; *limit > 0 {
@@ -115,12 +116,19 @@ func (a *Agent) compact(ctx context.Context, r sending, why occasion) (shorter b
 		}
 	}
 	if problem != nil {
-		a.roomyTo = size + int64(a.opts.Window)*growthShare/100
+		a.waitForGrowth()
 		if err := a.put(item{session.TypeCompactionEnd, session.CompactionEnd{Error: problem, Usage: a.priced(resp.Usage)}}); err != nil {
 			return false, err
 		}
 	}
 	return a.state.History.Weight() < before, nil
+}
+
+// waitForGrowth keeps a compaction that brought no summary from being tried at
+// every step. Growth is that of the estimate: what a server counts next is another
+// measure. The caller holds mu.
+func (a *Agent) waitForGrowth() {
+	a.roomyTo = a.state.History.Weight() + int64(a.opts.Window)*growthShare/100
 }
 
 // begin decides what is to go and logs that it begins, and that it has ended

@@ -201,7 +201,7 @@ func TestAFailedSummaryIsNotTriedAgainBeforeTheHistoryHasGrown(t *testing.T) {
 			w := start(t, newMemLog(), &play{next: []answer{
 				costs(words(3000), usage(8500)),
 				bad, costs("two", usage(8600)),
-				costs("three", usage(9300)),
+				costs("three "+words(600), usage(9300)),
 				costs("better", usage(9400)), costs("four", usage(300)),
 			}}, func(o *Options) { o.Window = 10_000 }, fn{"f", tool.Traits{}, ok("r")})
 			for _, task := range []string{"1", "2", "3", "4"} {
@@ -225,6 +225,31 @@ func TestAFailedSummaryIsNotTriedAgainBeforeTheHistoryHasGrown(t *testing.T) {
 				t.Errorf("the second end is %+v", e)
 			}
 		})
+	}
+}
+
+// What was left out on the way is not to be grown back first.
+func TestAFailedSummaryIsTriedAgainFromWhereTheHistoryStandsNow(t *testing.T) {
+	read := fn{"read", tool.Traits{}, ok(words(6000))}
+	none := session.Usage{}
+	w := start(t, newMemLog(), &play{next: []answer{
+		calls("read:a"), costs(words(1500), none),
+		fails(&model.Error{Code: "X", Message: "no"}), costs("two", none),
+		says("sum"), says("done"),
+	}}, func(o *Options) { o.Window = 10_000 }, read)
+	for i, task := range []string{"one", words(1000), words(6000)} {
+		if _, end := w.run(task); end.Kind != session.EndCompleted {
+			t.Fatalf("task %d: %+v", i+1, end)
+		}
+	}
+	var asked []int
+	for i, r := range w.llm.reqs {
+		if isSummaryRequest(r) {
+			asked = append(asked, i)
+		}
+	}
+	if fmt.Sprint(asked) != "[2 4]" {
+		t.Errorf("summaries were asked for in requests %v", asked)
 	}
 }
 
