@@ -73,6 +73,9 @@ func NewEvent(typ string, timeMS int64, data any) (Event, error) {
 // Marshal is JSON as the log holds it: compact, with <, > and & as themselves.
 // Invalid UTF-8 becomes U+FFFD.
 func Marshal(v any) ([]byte, error) {
+	if m, ok := v.(AssistantMessage); ok {
+		return m.encode()
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -28,8 +28,12 @@ const (
 const StreamDiscarded = "discarded"
 
 // MarshalJSON writes just the keys of the block's kind.
-func (b Block) MarshalJSON() ([]byte, error) {
-	out := make([]byte, 0, len(b.Text)+len(b.Arguments)+len(b.Text)/16+128)
+func (b Block) MarshalJSON() ([]byte, error) { return b.appendJSON(make([]byte, 0, b.room())), nil }
+
+// room is about how long a block is as JSON.
+func (b Block) room() int { return len(b.Text) + len(b.Arguments) + len(b.Text)/16 + 128 }
+
+func (b Block) appendJSON(out []byte) []byte {
 	out = appendString(append(out, `{"type":`...), b.Type)
 	if b.Type == BlockToolCall {
 		out = appendString(append(out, `,"id":`...), b.ID)
@@ -38,7 +42,7 @@ func (b Block) MarshalJSON() ([]byte, error) {
 	} else {
 		out = appendString(append(out, `,"text":`...), b.Text)
 	}
-	return append(out, '}'), nil
+	return append(out, '}')
 }
 
 // UnmarshalJSON reads any of the kinds; an unknown kind is an error.
