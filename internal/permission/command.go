@@ -18,23 +18,27 @@ type CommandRequest struct {
 // Launch says how a command may run.
 type Launch struct {
 	Sandbox *Sandbox // nil: nothing holds it back
+	Env     []string // what its environment is to say in place of the user's
 	note    string   // what a refused command's result is to say
 }
 
 // Command decides on a command and waits for a person where it must. The error
-// is a *Denied or that of ctx. What a person allows still runs in the sandbox
+// is a *Denied, that of ctx, or one of a system that is short of something. What a person allows still runs in the sandbox
 // wherever there is one: a yes opens what was asked for and nothing else.
 func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) {
 	if p.Level() == FullAccess {
 		return Launch{}, nil
 	}
 	line := parse(r.Command)
-	supported, why := p.supported()
+	supported, why, err := p.supported()
+	if err != nil {
+		return Launch{}, err // no yes may stand in for a sandbox that there is
+	}
 	var git []string
-	if line.changesGit {
+	if line.git == gitChanges {
 		git = p.gitPlaces()
 	}
-	if reason := p.reason(r, supported, why, git); reason != "" && !p.grants.cover(line) {
+	if reason := p.reason(r, supported, why, git); reason != "" && !p.grants.cover(line, r.Dir) {
 		if err := p.askCommand(ctx, r, line, reason); err != nil {
 			return Launch{}, err
 		}
@@ -50,7 +54,11 @@ func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) 
 	}
 	p.makeReadyForGit(git)
 	writable = append(writable, git...)
-	return Launch{Sandbox: &Sandbox{Writable: outermost(writable)}, note: p.note(len(git) > 0)}, nil
+	return Launch{
+		Sandbox: &Sandbox{Writable: outermost(writable)},
+		Env:     p.standIns(writable, r.TempDir),
+		note:    p.note(writable[2:], line.git, len(git) > 0),
+	}, nil
 }
 
 // outermost leaves out what lies in another of these folders. It is writable all
@@ -97,7 +105,7 @@ func (p *Policy) askCommand(ctx context.Context, r CommandRequest, line commandL
 	if r.Dir != "" && r.Dir != p.workspace {
 		title += " in " + r.Dir
 	}
-	offer := line.offer()
+	offer := line.offer(r.Dir)
 	d, err := p.ask(ctx, Request{
 		Tool: "bash", CallID: r.CallID, Title: title, Detail: r.Command, Prefix: offer.text, Reason: reason,
 	})
@@ -107,12 +115,17 @@ func (p *Policy) askCommand(ctx context.Context, r CommandRequest, line commandL
 	return err
 }
 
-func (p *Policy) note(git bool) string {
-	note := fmt.Sprintf("note: commands may change files only in %s, $TMPDIR and caches; write and edit can ask for a file elsewhere.", p.workspace)
+func (p *Policy) note(others []string, use gitUse, opened bool) string {
+	note := fmt.Sprintf("note: commands may change files only in %s, $TMPDIR, %s; write and edit can ask for a file elsewhere.", p.workspace, strings.Join(others, ", "))
 	switch {
-	case git:
+	case opened:
 		note += fmt.Sprintf(" Of the repository %s it may change objects, refs and logs, but not the configuration, hooks and packed refs.", p.git.common)
-	case len(p.gitPlaces()) > 0:
+	case p.gitAway != "":
+		note += fmt.Sprintf(" The git directory of this work tree, %s, lies outside: what writes there, such as a commit, is for the user to run, or for a session that starts in a folder that holds both.", p.gitAway)
+	case len(p.gitPlaces()) == 0:
+	case use == gitNeedsClosed:
+		note += fmt.Sprintf(" The repository of this linked work tree, %s, lies outside. This git command needs its configuration or packed refs, which stay closed: the user has to run it.", p.git.common)
+	default:
 		note += fmt.Sprintf(" The git directory of this linked work tree, %s, lies outside: committing there needs approval, which is asked when git is called in the command itself.", p.git.own)
 	}
 	return note

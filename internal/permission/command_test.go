@@ -95,7 +95,7 @@ func TestCommand(t *testing.T) {
 					tt.change(b, c)
 				}
 			})
-			p.supported = func() (bool, string) { return !tt.unsupported, "an old kernel" }
+			p.supported = func() (bool, string, error) { return !tt.unsupported, "an old kernel", nil }
 			if tt.command == "" {
 				tt.command = "make all"
 			}
@@ -139,13 +139,13 @@ func TestYesForTheSessionCoversThePrefix(t *testing.T) {
 		}
 	}
 	run(p, "go test ./...")
-	if who.asked[0].Prefix != "go test" {
+	if who.asked[0].Prefix != "go test, with any arguments" {
 		t.Errorf("offered %q", who.asked[0].Prefix)
 	}
 	who.say = no
-	run(p, "go test -run X ./a")
+	run(p, "go test -run 'X|Y' -count=1 ./a")
 	run(p.For(nil), "go test")
-	for _, command := range []string{"go build", "go test; rm x", "go test $(rm x)", "go test > x", "X=1 go test", "go test &", "! go test", "go", "gotest"} {
+	for _, command := range []string{"go build", "go test; rm x", "go test $(rm x)", "go test > x", "X=1 go test", "go test &", "! go test", "go", "gotest", "go test -exec ./x", "go test -toolexec=./x", "go test {-exec,./x}", "go test *", "go test '-exec' x", `go test \-exec x`, "go test -o x"} {
 		if _, err := p.Command(t.Context(), CommandRequest{Command: command, TempDir: b.outside}); err == nil {
 			t.Errorf("%s: not asked", command)
 		}
@@ -154,9 +154,11 @@ func TestYesForTheSessionCoversThePrefix(t *testing.T) {
 
 func TestOffer(t *testing.T) {
 	for command, want := range map[string]string{
-		"git status":               "git status",
-		"git commit -m 'a b'":      "git commit",
-		"npm run build":            "npm run",
+		"git status":               "git status, with any arguments",
+		"git commit -m 'a b'":      "git commit, with any arguments",
+		"python3 -m pytest -k 'a'": "python3 -m pytest, with any arguments",
+		"go test ../../other":      "go test ../../other",
+		"npm run build":            "npm run build",
 		"ls":                       "ls",
 		"ls -la":                   "ls -la",
 		" rm *.o ":                 "rm *.o",
@@ -185,29 +187,148 @@ func TestOffer(t *testing.T) {
 		"echo $'x'":                "",
 		"f() { rm -rf x; }; f all": "",
 	} {
-		if got := parse(command).offer().text; got != want {
+		if got := parse(command).offer("").text; got != want {
 			t.Errorf("offer(%q) = %q, want %q", command, got, want)
 		}
 	}
 }
 
-func TestChangesGit(t *testing.T) {
-	for command, want := range map[string]bool{
-		"git add -A && git commit -m x":       true,
-		"git -c user.name=x commit":           true,
-		"git --no-pager commit":               true,
-		"/usr/bin/git push":                   true,
-		"x=$(git stash)":                      true,
-		"git status; git diff; git log -5":    false,
-		"git -C commit status":                false,
-		"echo git commit":                     false,
-		"grep 'git commit' f":                 false,
-		"git":                                 false,
-		"if true; then git checkout -b x; fi": true,
+// A yes for the session opens no other program, and no more than was shown.
+func TestYesForTheSessionOpensNoOtherProgram(t *testing.T) {
+	for shown, others := range map[string][]string{
+		"tar xf a.tar":                {"tar xf a.tar --to-command=./x", "tar xf b.tar"},
+		"docker run alpine true":      {"docker run -v /:/h alpine sh"},
+		"npm exec -- foo":             {"npm exec -- bar"},
+		"npm test":                    {"npm test -- --x"},
+		"npm install":                 {"npm install other"},
+		"npx foo":                     {"npx bar"},
+		"uv run x":                    {"uv run y"},
+		"make test":                   {"make test CC=./x", "make test install"},
+		"git config user.name x":      {"git config core.pager ./x"},
+		"git rebase main":             {"git rebase -x ./x main"},
+		"git push origin main":        {"git push --receive-pack=./x origin main", "git push --force other main"},
+		"git diff":                    {"git diff --output=x", "git diff --ext-diff", "git diff -O/x"},
+		"git log":                     {"git log --output=x", "git log --outp=x"},
+		"git commit -m x":             {"git commit --template=x", "git commit -F x", "git commit --amend", "git -c core.hooksPath=x commit"},
+		"git add .":                   {"git add -e", "git add -f x", "git add --pathspec-from-file=x"},
+		"cargo test":                  {"cargo test --config x=1", "cargo test --manifest-path ../x", "cargo test --target-dir x", "cargo +x test"},
+		"pytest":                      {"pytest -p x", "pytest -c x", "pytest @x", "pytest /tmp/x.py", "pytest ../x.py", "pytest ~/x.py", "pytest --pdbcls=x:y", "pytest -o x=y"},
+		"go vet ./...":                {"go vet -vettool=./x", "go vet -vettool ./x", "go vet -C x ./..."},
+		"go build ./...":              {"go build -o x ./...", "go build -ldflags -extld=./x", "go build -overlay x", "go build -modfile x", "go build --toolexec ./x"},
+		"systemctl stop x":            {"systemctl stop y"},
+		"find . -name x":              {"find . -delete"},
+		"curl http://127.0.0.1/":      {"curl http://127.0.0.1/ -o x"},
+		"kubectl get pods":            {"kubectl get pods --kubeconfig x"},
+		"git diff --stat":             {"git diff --no-index --output x a b"},
+		"python3 -m pytest -q":        {"python3 -m pytest -q -p x", "python3 -m other"},
+		"git show HEAD~2 --name-only": {"git show --textconv"},
 	} {
-		if got := parse(command).changesGit; got != want {
-			t.Errorf("changesGit(%q) = %v", command, got)
+		g := parse(shown).offer("/w")
+		if !g.covers(parse(shown), "/w") || g.covers(parse(shown), "/tmp") {
+			t.Errorf("%s: the grant %+v does not cover it there and nowhere else", shown, g)
 		}
+		for _, other := range others {
+			if g.covers(parse(other), "/w") {
+				t.Errorf("a yes to %q covers %q", shown, other)
+			}
+		}
+	}
+}
+
+func TestUseOfGit(t *testing.T) {
+	for use, commands := range map[gitUse][]string{
+		gitChanges: {
+			"git add -A && git commit -m x", "git -c user.name=x commit", "git --no-pager commit", "/usr/bin/git push", "x=$(git stash)", "if true; then git checkout -b x; fi",
+			"git branch x", "git branch 'x'", "git branch $x", "git tag v1", "git tag -a v1 -m x", "git stash pop", "git stash push", "git remote update", "git gc; git commit",
+			"git branch -f x HEAD", "git notes add -m x", "git apply --index p", "git submodule update", "git config --worktree a.b c",
+		},
+		gitNeedsClosed: {
+			"git gc", "git config user.name x", "git config --unset user.name", "git config set a.b c", "git remote add o x", "git remote remove o", "git branch -d x", "git branch -m a b",
+			"git tag -d x", "git stash drop", "git worktree add ../x", "git worktree prune", "git submodule add x", "git pack-refs --all", "git branch -u o/x",
+		},
+		gitReads: {
+			"git status; git diff; git log -5", "git -C commit status", "echo git commit", "grep 'git commit' f", "git", "git branch", "git branch -a", "git branch -vv --sort=-committerdate",
+			"git branch --show-current", "git branch --list 'x*'", "git branch --contains HEAD", "git remote", "git remote -v", "git remote show origin", "git remote get-url origin",
+			"git stash list", "git stash show -p", "git config user.name", "git config --get user.name", "git config --global user.name", "git config -l", "git config get user.name",
+			"git tag", "git tag -l 'v*'", "git tag --list", "git tag -n", "git tag -n5", "git tag --sort=-v:refname", "git worktree list", "git submodule", "git submodule status", "git notes list",
+			"git reflog", "git symbolic-ref HEAD", "git hash-object f", "git bisect log",
+		},
+	} {
+		for _, command := range commands {
+			if got := parse(command).git; got != use {
+				t.Errorf("%q: %d, want %d", command, got, use)
+			}
+		}
+	}
+}
+
+// A command that only looks does not ask in a linked work tree, nor does one that
+// would fail after a yes as well; that one's result says so.
+func TestLinkedWorkTreeAsksOnlyForWhatAYesOpens(t *testing.T) {
+	b := newBox(t)
+	b.linkWorktree()
+	p := b.policy(nil)
+	p.supported = func() (bool, string, error) { return true, "", nil }
+	for command, says := range map[string]string{"git branch": "needs approval", "git gc": "the user has to run it", "git config a.b c": "the user has to run it"} {
+		l, err := p.Command(t.Context(), CommandRequest{Command: command, TempDir: t.TempDir()})
+		if err != nil {
+			t.Errorf("%s: %v", command, err)
+		} else if note := l.Note("Permission denied"); !strings.Contains(note, says) {
+			t.Errorf("%s: %s", command, note)
+		}
+	}
+	if _, err := p.Command(t.Context(), CommandRequest{Command: "git branch x", TempDir: t.TempDir()}); err == nil {
+		t.Error("git branch x: not asked")
+	}
+}
+
+// A submodule, or a work tree with a separate git directory, says where that lies.
+func TestGitDirectoryOutsideIsNamed(t *testing.T) {
+	b := newBox(t)
+	b.remove(b.ws + "/.git")
+	gitdir := b.outside + "/.git/modules/ws"
+	b.mkdir(gitdir + "/objects")
+	b.mkdir(gitdir + "/refs")
+	b.write(gitdir+"/HEAD", "ref: refs/heads/main\n")
+	b.write(b.ws+"/.git", "gitdir: ../outside/.git/modules/ws\n")
+	p := b.policy(nil)
+	p.supported = func() (bool, string, error) { return true, "", nil }
+	l, err := p.Command(t.Context(), CommandRequest{Command: "git commit -m x", TempDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note := l.Note("fatal: Unable to create 'index.lock': Permission denied"); !strings.Contains(note, gitdir+", lies outside") || !strings.Contains(note, "for the user to run") {
+		t.Error(note)
+	}
+}
+
+// npm and cargo may not make the folders that they need in the home.
+func TestMissingCachesHaveStandIns(t *testing.T) {
+	b := newBox(t)
+	p := b.policy(nil)
+	p.supported = func() (bool, string, error) { return true, "", nil }
+	tmp := t.TempDir()
+	env := func() string {
+		l, err := p.Command(t.Context(), CommandRequest{Command: "npm install", TempDir: tmp})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(l.Env, " ")
+	}
+	if got, want := env(), "npm_config_cache="+tmp+"/npm-cache CARGO_HOME="+tmp+"/cargo-cache"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	b.mkdir(b.dir + "/user/.npm")
+	b.mkdir(b.dir + "/user/.cargo")
+	p = b.policy(nil)
+	p.supported = func() (bool, string, error) { return true, "", nil }
+	if got := env(); got != "" {
+		t.Errorf("with folders of their own: %s", got)
+	}
+	p = b.policy(func(c *Config) { c.SandboxWritable = []string{} })
+	p.supported = func() (bool, string, error) { return true, "", nil }
+	if got := env(); got != "npm_config_cache="+tmp+"/npm-cache" {
+		t.Errorf("with closed folders: %s", got)
 	}
 }
 
@@ -216,7 +337,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("case x in a) ;; esac; ((1+2)); [[ a =~ b ]]; cat <<E\nx\nE")
 	f.Fuzz(func(t *testing.T, command string) {
 		line := parse(command)
-		if g := line.offer(); g.text != "" && !g.covers(line) {
+		if g := line.offer(""); g.text != "" && !g.covers(line, "") {
 			t.Errorf("%q is not covered by its own offer %+v", command, g)
 		}
 	})
@@ -392,7 +513,7 @@ func TestNote(t *testing.T) {
 	b := newBox(t)
 	gitdir := b.linkWorktree()
 	p := b.policy(nil)
-	p.supported = func() (bool, string) { return true, "" }
+	p.supported = func() (bool, string, error) { return true, "", nil }
 	l, err := p.Command(t.Context(), CommandRequest{Command: "make", TempDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -47,6 +47,21 @@ func linkedTo(ws string) *linkedGit {
 	return g
 }
 
+// gitOutside is the git directory of a work tree that has it outside of itself:
+// a submodule, or one with a separate git directory. It holds the configuration and
+// the hooks directly, so no part that git needs for a commit can be opened alone.
+func gitOutside(ws string) string {
+	dir, ok := strings.CutPrefix(readLine(filepath.Join(ws, ".git")), "gitdir: ")
+	if !ok {
+		return ""
+	}
+	r, err := resolve(absolute(dir, ws))
+	if err != nil || r.missing > 0 || within(r.abs, ws) || !isGitDir(r.abs) {
+		return ""
+	}
+	return r.abs
+}
+
 // isGitDir tells whether git itself would take the folder for a repository.
 func isGitDir(dir string) bool {
 	return isHead(filepath.Join(dir, "HEAD")) && isDir(filepath.Join(dir, "objects")) && isDir(filepath.Join(dir, "refs"))

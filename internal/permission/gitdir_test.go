@@ -76,7 +76,7 @@ func TestForgedLinkedWorkTreeOpensNothing(t *testing.T) {
 			gitdir := b.linkWorktree()
 			who := &person{say: yes}
 			p := b.policy(func(c *Config) { c.Approver = who; change(b, gitdir, c) })
-			p.supported = func() (bool, string) { return true, "" }
+			p.supported = func() (bool, string, error) { return true, "", nil }
 			l, err := p.Command(t.Context(), CommandRequest{Command: "git commit -m x", TempDir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)

@@ -125,7 +125,7 @@ func TestCommandAsksWhereGuardedFilesHaveOtherNames(t *testing.T) {
 				c.Approver, c.Level = who, level
 				c.KeyFile, c.ConfigFiles, c.SessionPaths = b.outside+"/key", []string{b.outside + "/conf.yaml"}, []string{b.outside + "/sessions/1.jsonl"}
 			})
-			p.supported = func() (bool, string) { return true, "" }
+			p.supported = func() (bool, string, error) { return true, "", nil }
 			if _, err := p.Command(t.Context(), CommandRequest{Command: "echo x >> second", TempDir: t.TempDir()}); err != nil {
 				t.Fatal(err)
 			}

@@ -12,12 +12,21 @@ import (
 
 // startHeld starts a command that stands still until the calling thread, which
 // its goroutine must be locked to, has ended.
+//
+// Nor may it outlive a sudden end of this program while it is held: it asks
+// to be traced by whoever is its parent, and were this program killed just before
+// that, init would be, which never lets go of anything. Therefore it first asks
+// to be killed with its parent, and is freed of that when it stands still. The
+// parent in this is the thread.
 func startHeld(cmd *exec.Cmd) (err error) {
 	attr := syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
 		attr = *cmd.SysProcAttr
 	}
 	attr.Ptrace = true
+	if canForgo {
+		attr.Pdeathsig = unix.SIGKILL
+	}
 	cmd.SysProcAttr = &attr
 	// A traced process stops at any signal. One that came before the program is
 	// loaded would stop it while this thread is suspended until it is, and with
@@ -40,6 +49,9 @@ func startHeld(cmd *exec.Cmd) (err error) {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WSTOPPED, nil)
 		if errors.Is(err, unix.EINTR) {
 			continue
+		}
+		if err == nil && canForgo {
+			err = forgoDeathSignal(cmd.Process.Pid)
 		}
 		if err == nil {
 			err = setMask(cmd.Process.Pid, &mask)

@@ -38,10 +38,12 @@ type Policy struct {
 	workspace string     // links resolved
 	userHome  string     // $HOME
 	git       *linkedGit // nil: the workspace is no linked work tree
+	gitAway   string     // where it is none either, but has its git directory outside
+	getenv    func(string) string
 	guards    []guard
 	caches    *caches // besides the workspace
 	grants    *grants
-	supported func() (bool, string)
+	supported func() (bool, string, error)
 }
 
 // New makes a Policy. It fails where Cwd is no folder or a level is unknown.
@@ -69,10 +71,14 @@ func New(c Config) (*Policy, error) {
 		workspace: ws,
 		userHome:  home,
 		git:       linkedTo(ws),
+		getenv:    c.Getenv,
 		guards:    makeGuards(c),
 		caches:    newCaches(c.SandboxWritable, home, c.Getenv),
 		grants:    &grants{},
-		supported: Supported,
+		supported: kernelSupport,
+	}
+	if p.git == nil {
+		p.gitAway = gitOutside(ws)
 	}
 	return p, nil
 }

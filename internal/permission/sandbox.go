@@ -16,7 +16,13 @@ type Sandbox struct {
 }
 
 // Supported tells whether commands can be sandboxed here, and if not, why.
-func Supported() (bool, string) { return kernelSupport() }
+func Supported() (bool, string) {
+	ok, why, err := kernelSupport()
+	if err != nil {
+		return false, err.Error()
+	}
+	return ok, why
+}
 
 // Start starts a command in the sandbox; a nil one holds it to nothing. The
 // command is to be given pipes, not files, for its output: the name /dev/stderr
@@ -95,4 +101,30 @@ func (c *caches) dirs() []string {
 func isDir(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.IsDir()
+}
+
+// standIns are variables that lead programs which insist on a place for their
+// downloads to the private folder, where the usual one is missing: they may not
+// make it, and would fail. npm's holds nothing else and stands in for one that may
+// not be written, too; cargo's holds the user's settings.
+func (p *Policy) standIns(writable []string, tmp string) []string {
+	var out []string
+	for _, c := range []struct {
+		name, dir string
+		cacheOnly bool
+	}{{"npm_config_cache", ".npm", true}, {"CARGO_HOME", ".cargo", false}} {
+		dir := p.getenv(c.name)
+		if dir == "" && p.userHome != "" {
+			dir = filepath.Join(p.userHome, c.dir)
+		}
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		r, err := resolve(dir)
+		if err != nil || r.missing == 0 && !c.cacheOnly || slices.ContainsFunc(writable, func(w string) bool { return within(r.abs, w) }) {
+			continue
+		}
+		out = append(out, c.name+"="+filepath.Join(tmp, c.dir[1:]+"-cache"))
+	}
+	return out
 }

@@ -30,20 +30,62 @@ const (
 // devices are writable in every sandbox.
 var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx", "/dev/pts"}
 
-// kernelSupport is looked up once: nothing about it changes while we run.
-var kernelSupport = sync.OnceValues(func() (bool, string) {
+// support is what was found out about the kernel. mu owns it, and is held while
+// it is found out.
+type support struct {
+	mu    sync.Mutex
+	known bool
+	ok    bool
+	why   string
+}
+
+var kernel support
+
+// kernelSupport is looked up once: nothing about it changes while we run. Only
+// where the system was short of something it is looked up again the next time;
+// then it is an error, not the lack of a sandbox.
+func kernelSupport() (bool, string, error) { return kernel.get(lookUp) }
+
+func (s *support) get(lookUp func() (bool, string, error)) (bool, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known {
+		return s.ok, s.why, nil
+	}
+	ok, why, err := lookUp()
+	if err != nil && isShortage(err) {
+		return false, "", fmt.Errorf("whether commands can be sandboxed could not be found out now, this system is short of something: %w; try again", err)
+	}
+	if err != nil {
+		ok, why = false, why+": "+err.Error()
+	}
+	s.known, s.ok, s.why = true, ok, why
+	return ok, why, nil
+}
+
+// isShortage tells whether the error may be gone a moment later.
+func isShortage(err error) bool {
+	for _, short := range []error{unix.EMFILE, unix.ENFILE, unix.EAGAIN, unix.ENOMEM} {
+		if errors.Is(err, short) {
+			return true
+		}
+	}
+	return false
+}
+
+func lookUp() (bool, string, error) {
 	version, err := ll.LandlockGetABIVersion()
 	switch {
 	case err != nil:
-		return false, "the kernel's Landlock is missing or turned off: " + err.Error()
+		return false, "the kernel's Landlock is missing or turned off", err
 	case version < minABI:
-		return false, fmt.Sprintf("the kernel's Landlock is version %d, %d is needed (Linux 6.2)", version, minABI)
+		return false, fmt.Sprintf("the kernel's Landlock is version %d, %d is needed (Linux 6.2)", version, minABI), nil
 	}
 	if err := probe(); err != nil {
-		return false, "a new command cannot be held before its first instruction, which takes ptrace: " + err.Error()
+		return false, "a new command cannot be held before its first instruction, which takes ptrace", err
 	}
-	return true, ""
-})
+	return true, "", nil
+}
 
 // probe begins this very program the way that commands are begun, and ends it
 // before its first instruction. It stays in this session: others are those of

@@ -398,3 +398,28 @@ func BenchmarkSandboxedStart(b *testing.B) {
 		}
 	}
 }
+
+// A system that was short of something a moment ago has a sandbox all the same.
+func TestAShortageIsNotTheLackOfASandbox(t *testing.T) {
+	var s support
+	for _, short := range []error{unix.EMFILE, unix.EAGAIN, unix.ENOMEM, unix.ENFILE} {
+		if _, _, err := s.get(func() (bool, string, error) { return false, "x", fmt.Errorf("fork: %w", short) }); !errors.Is(err, short) {
+			t.Errorf("%v: %v", short, err)
+		}
+	}
+	if ok, _, err := s.get(func() (bool, string, error) { return true, "", nil }); !ok || err != nil {
+		t.Errorf("looked up again: %v, %v", ok, err)
+	}
+	s = support{}
+	for range 2 {
+		if ok, why, err := s.get(func() (bool, string, error) { return false, "no ptrace", unix.EPERM }); ok || err != nil || why != "no ptrace: "+unix.EPERM.Error() {
+			t.Errorf("%v, %q, %v", ok, why, err)
+		}
+	}
+	b := newBox(t)
+	p := b.policy(func(c *Config) { c.Approver = &person{say: yes} })
+	p.supported = func() (bool, string, error) { return false, "", unix.EMFILE }
+	if _, err := p.Command(t.Context(), CommandRequest{Command: "true", TempDir: t.TempDir()}); !errors.Is(err, unix.EMFILE) {
+		t.Errorf("Command: %v", err)
+	}
+}

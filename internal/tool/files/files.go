@@ -75,7 +75,7 @@ func (e Env) resolve(name string) (place, error) {
 		return place{}, coded{tool.CodeInvalidArguments, "file_path holds a NUL byte"}
 	}
 	if strings.HasPrefix(name, "~") && !e.exists(name) {
-		return place{}, coded{tool.CodeInvalidArguments, fmt.Sprintf("file_path %q: ~ does not stand for a home here; give the whole path, or ./%s for a file of that name", tool.Brief(name), tool.Brief(name))}
+		return place{}, coded{tool.CodeInvalidArguments, fmt.Sprintf("file_path %q: %s", tool.Brief(name), tool.Tilde(name))}
 	}
 	p := place{abs: filepath.Clean(name)}
 	if !filepath.IsAbs(name) {

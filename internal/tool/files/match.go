@@ -18,13 +18,18 @@ type match struct {
 // find looks for old, literally. In a text with CRLF line ends a \n of old
 // matches either line end, and the \n of what replaces it takes the line end
 // of its surroundings; line ends that old and new have in common stay as they are.
+// A \r\r\n of what replaces it is no line end that anybody writes by habit: it stays
+// to the byte.
 func find(text, old, replacement string) match {
 	if !strings.Contains(text, "\r\n") {
 		return match{text, occurrences(text, old), func(s span) (span, string) { return s, replacement }}
 	}
-	oldLF, newLF := toLF(old), toLF(replacement)
+	oldLF, newLF := toLF(old), toLFButDouble(replacement)
 	head := commonPrefix(oldLF, newLF)
 	tail := commonSuffix(oldLF[head:], newLF[head:])
+	if at := len(newLF) - tail; tail > 0 && at > 0 && newLF[at] == '\n' && newLF[at-1] == '\r' {
+		tail-- // what is kept must not begin in the middle of it
+	}
 	lf, removed := withoutCR(text)
 	back := func(at int) int { // from a place in lf to the one in text
 		n, _ := slices.BinarySearch(removed, at)
@@ -47,8 +52,7 @@ func find(text, old, replacement string) match {
 	m.repl = func(raw span) (span, string) {
 		at := places[raw]
 		inner := span{back(at + head), back(at + len(oldLF) - tail)}
-		middle := newLF[head : len(newLF)-tail]
-		return inner, strings.ReplaceAll(middle, "\n", lineEnd(text, inner))
+		return inner, withLineEnds(newLF, head, len(newLF)-tail, lineEnd(text, inner))
 	}
 	return m
 }
@@ -115,6 +119,32 @@ func lineEnd(text string, s span) string {
 		return "\r\n"
 	}
 	return "\n"
+}
+
+// withLineEnds is a part of s with another line end in the place of each \n, but
+// for those after a \r.
+func withLineEnds(s string, from, to int, end string) string {
+	var b strings.Builder
+	for i := from; i < to; i++ {
+		if s[i] == '\n' && (i == 0 || s[i-1] != '\r') {
+			b.WriteString(end)
+		} else {
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}
+
+// toLFButDouble is toLF that leaves a \r\r\n alone.
+func toLFButDouble(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if s[i] == '\r' && i+1 < len(s) && s[i+1] == '\n' && (i == 0 || s[i-1] != '\r') {
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
 
 func toLF(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"deepseek/internal/tool"
 )
 
 // missing words that nothing is at a place, with the names that are like it.
@@ -26,6 +28,9 @@ func (p place) missing() error {
 	}
 	text := p.shown + " does not exist"
 	if like := nearest(name, names, 3); len(like) > 0 {
+		for i := range like {
+			like[i] = tool.Name(like[i])
+		}
 		text += "; similar names there: " + strings.Join(like, ", ")
 	}
 	return coded{CodeNotFound, text}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"deepseek/internal/tool"
 )
 
 // openRegular opens a file for reading and refuses all that is none: a FIFO or
@@ -71,7 +73,7 @@ func listing(dir string) string {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	names := make([]string, 0, most)
 	for _, e := range entries[:min(most, len(entries))] {
-		name := e.Name()
+		name := tool.Name(e.Name())
 		if e.IsDir() {
 			name += "/"
 		}

@@ -190,7 +190,8 @@ func moveNew(acc permission.Access, tmp string) error {
 	return removeLeft(acc.Root, tmp)
 }
 
-// takeOver gives the new file the mode and the owner of the one it replaces.
+// takeOver gives the new file the mode, the owner and the attributes of the one it
+// replaces.
 func takeOver(acc permission.Access, f *os.File, mode fs.FileMode) error {
 	was, err := acc.Root.Lstat(acc.Rel)
 	if err != nil {
@@ -206,6 +207,9 @@ func takeOver(acc permission.Access, f *os.File, mode fs.FileMode) error {
 		if err := f.Chown(int(a.Uid), int(a.Gid)); err != nil {
 			return errInPlace
 		}
+	}
+	if err := takeAttributes(acc, f); err != nil {
+		return err
 	}
 	return f.Chmod(mode)
 }

@@ -87,7 +87,11 @@ func (e Env) read(ctx context.Context, _ tool.Call, in readArgs) tool.Result {
 		return result(p.failed(err))
 	}
 	if kind != "" {
-		return tool.Errorf(CodeNotText, "%s is %s, %d bytes; read shows UTF-8 text", p.shown, kind, fi.Size())
+		length := ""
+		if fi.Size() > 0 { // files under /proc do not know
+			length = fmt.Sprintf(", %d bytes", fi.Size())
+		}
+		return tool.Errorf(CodeNotText, "%s is %s%s; read shows UTF-8 text", p.shown, kind, length)
 	}
 	whole := sum != nil || !pg.done
 	pg.end()

@@ -58,6 +58,7 @@ func TestReadRefuses(t *testing.T) {
 	b.put("README.md", "x")
 	b.put("dir/inner.txt", "x")
 	b.put("empty/x", "")
+	b.put("line/a\n; it holds b", "")
 	b.put("bin", "abc\x00def")
 	b.put("pic.png", "\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR")
 	b.put("utf16", "\xff\xfea\x00b\x00")
@@ -82,6 +83,9 @@ func TestReadRefuses(t *testing.T) {
 		{"README.md/x", CodeNotAFile, []string{"a part of the path is a file"}},
 		{"dir", CodeNotAFile, []string{"dir is a directory; it holds inner.txt"}},
 		{"bin", CodeNotText, []string{"bin is a binary file, 7 bytes"}},
+		{"/proc/self/cmdline", CodeNotText, []string{"/proc/self/cmdline is a binary file; read"}},
+		{"line", CodeNotAFile, []string{`it holds a\x0A; it holds b`}},
+		{"line/a\n; it holds c", CodeNotFound, []string{`similar names there: a\x0A; it holds b`}},
 		{"pic.png", CodeNotText, []string{"image/png"}},
 		{"utf16", CodeNotText, []string{"UTF-16"}},
 		{"fifo", CodeNotAFile, []string{"a named pipe"}},

@@ -59,6 +59,9 @@ func behave(how string) {
 		}
 		time.Sleep(time.Hour) // the test ends it
 		return
+	case "refuses-handshake", "old-protocol", "no-tools", "refuses-list", "closes": // speaks by hand
+		byHand(how)
+		return
 	case "stubborn": // stays when its input ends and when it is asked to go
 		signal.Ignore(syscall.SIGTERM)
 		defer time.Sleep(time.Hour) // the test ends it
@@ -76,6 +79,43 @@ func behave(how string) {
 	s := testServer()
 	if err := s.Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+// byHand answers in ways that the library does not let a server answer.
+func byHand(how string) {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.Unmarshal(in.Bytes(), &m)
+		result := `"error":{"code":-1,"message":"not today"}`
+		switch m.Method {
+		case "initialize":
+			version, caps := "2025-11-25", `{"tools":{}}`
+			switch how {
+			case "old-protocol":
+				version = "1999-01-01"
+			case "no-tools":
+				caps = "{}"
+			}
+			result = fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"h","version":"1"}}`, version, caps)
+			if how == "refuses-handshake" {
+				result = `"error":{"code":-1,"message":"no way\u001b[31m"}`
+			}
+		case "tools/list":
+			if how == "closes" {
+				result = `"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`
+			}
+		case "tools/call":
+			_ = os.Stdout.Close()
+			time.Sleep(time.Hour) // the test ends it
+		}
+		if m.ID != nil {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"strings"
 	"sync"
 	"time"
 
@@ -109,15 +108,6 @@ func (f *Family) Tools(policy Policy) []tool.Tool {
 		tools[i] = &remote{server: o.server, policy: policy, name: o.name, spec: o.spec}
 	}
 	return tools
-}
-
-// words are an error on one bounded line without the key and without Go's types.
-func (f *Family) words(err error) string {
-	text := err.Error()
-	if strings.Contains(text, "cannot unmarshal") || strings.Contains(text, "Go struct field") {
-		text = "its answer has another form than the protocol says"
-	}
-	return line(f.env.Key.String(text), 300)
 }
 
 // Close ends all connections and the programs behind them. It returns soon after

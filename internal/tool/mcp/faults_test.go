@@ -100,6 +100,15 @@ func rawServer(t *testing.T) *httptest.Server {
 	return web
 }
 
+// What the library says of a program that closes its output is no reader's matter.
+func TestAProgramThatClosesItsOutputMidCall(t *testing.T) {
+	r := newRig(t, map[string]config.Server{"w": local("closes")}).start()
+	got := r.run(t.Context(), "mcp__w__t", `{}`)
+	if got.Code != CodeBroken || !strings.Contains(got.Content, "broke off: it closed its output. What") {
+		t.Errorf("%s %q", got.Code, got.Content)
+	}
+}
+
 // A server that fails in the middle of a call has not said that the tool failed:
 // what the call did is not known.
 func TestAnAddressThatFailsMidCall(t *testing.T) {
@@ -115,7 +124,7 @@ func TestAnAddressThatFailsMidCall(t *testing.T) {
 		{"break", CodeBroken, "the connection broke off (EOF)"},
 		{"half", CodeBroken, "unexpected EOF"},
 		{"cut", CodeBroken, "without response"},
-		{"html", CodeBroken, `content type "text/html"`},
+		{"html", CodeBroken, `it answers with the content type "text/html", which is not one`},
 		{"no_message", CodeBroken, "broke off: "},
 		{"no_list", CodeBroken, "its answer has another form than the protocol says"},
 		{"weird", "", weird},
@@ -129,7 +138,7 @@ func TestAnAddressThatFailsMidCall(t *testing.T) {
 		if c.code == CodeBroken && !strings.Contains(got.Content, "What the call did is not known") {
 			t.Errorf("%s: %q", c.name, got.Content)
 		}
-		for _, bad := range []string{"s3cret", "mcp.", "json:", "rejected by transport"} {
+		for _, bad := range []string{"s3cret", "mcp.", "json:", "rejected by transport", "calling \"", "sending \""} {
 			if strings.Contains(got.Content, bad) {
 				t.Errorf("%s: %q", c.name, got.Content)
 			}

@@ -89,7 +89,7 @@ func stand(part json.RawMessage) any {
 	}
 	what := "content that is not understood"
 	if json.Unmarshal(part, &kind) == nil && kind.Type != "" {
-		what = fmt.Sprintf("content of the kind %q", line(kind.Type, 100))
+		what = fmt.Sprintf("content of the kind %q", cut(kind.Type, 100))
 	}
 	return map[string]any{
 		"type": "text", "text": fmt.Sprintf("[%s, %d bytes, not shown]", what, len(part)), "_meta": map[string]any{placeholder: true},

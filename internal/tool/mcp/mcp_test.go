@@ -221,7 +221,12 @@ func TestServersThatDoNotComeUpAreNoted(t *testing.T) {
 		{"babbles", local("babbles"), "it sent more than 1 MB without an answer"},
 		{"missing", config.Server{Command: "no-such-mcp-server"}, `its command "no-such-mcp-server" is not found`},
 		{"in the workspace", config.Server{Command: "./server"}, `its command "./server" is neither a name nor a whole path`},
-		{"no folder", config.Server{Command: "/bin/true", Cwd: "/dev/null/none"}, "could not be started"},
+		{"no folder", config.Server{Command: "/bin/true", Cwd: "/dev/null/none"}, "the folder /dev/null/none that it is to start in (cwd) cannot be used: not a directory"},
+		{"missing folder", config.Server{Command: "/bin/true", Cwd: "/no-such-folder"}, "(cwd) cannot be used: no such file or directory"},
+		{"handshake refused", local("refuses-handshake"), "the MCP server x is left out: it answers the handshake with an error: no way\\x1B[31m"},
+		{"old protocol", local("old-protocol"), `the MCP server x is left out: it speaks version "1999-01-01" of the protocol`},
+		{"no tools", local("no-tools"), "the MCP server x has no tools"},
+		{"refuses to list", local("refuses-list"), "the MCP server x is left out: it answers the question for its tools with an error: not today"},
 		{"nobody listens", config.Server{URL: "http://127.0.0.1:1/mcp"}, "connection refused"},
 	} {
 		t.Run(c.how, func(t *testing.T) {

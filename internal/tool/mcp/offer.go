@@ -189,9 +189,10 @@ func parameters(schema any) (json.RawMessage, error) {
 	return raw, err
 }
 
-// line is a text on one line of at most n bytes.
+// line is a text on one line of at most n bytes, without anything that steers a
+// terminal: it is a server's, and people read it there.
 func line(s string, n int) string {
-	return cut(strings.Join(strings.Fields(tool.Printable(s)), " "), n)
+	return cut(tool.Name(strings.Join(strings.Fields(s), " ")), n)
 }
 
 // cut keeps at most n bytes, whole runes only, and says that it cut.

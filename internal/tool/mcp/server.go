@@ -122,7 +122,9 @@ func (s *server) connect(ctx context.Context) (*conn, error) {
 	defer stop()
 	session, err := client.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: legacyProtocol})
 	if err != nil {
-		if ctx.Err() == nil {
+		if bad := unfit("the handshake", err); bad != nil {
+			err = bad
+		} else if ctx.Err() == nil {
 			err = l.why(err)
 		} else {
 			err = fmt.Errorf("it did not come up in %v", s.up())
@@ -147,7 +149,9 @@ func (s *server) start(ctx context.Context) ([]offer, error) {
 	}
 	offers, err := s.list(ctx, c)
 	if err != nil {
-		if ctx.Err() == nil {
+		if bad := unfit("the question for its tools", err); bad != nil {
+			err = bad
+		} else if ctx.Err() == nil {
 			err = c.link.why(err)
 		} else {
 			err = fmt.Errorf("it did not list its tools in %v", s.up())
@@ -159,6 +163,7 @@ func (s *server) start(ctx context.Context) ([]offer, error) {
 
 func (s *server) list(ctx context.Context, c *conn) ([]offer, error) {
 	if caps := c.session.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+		s.family.env.Note(fmt.Sprintf("the MCP server %s has no tools: it says so itself", s.name))
 		return nil, nil
 	}
 	var offers []offer
@@ -174,6 +179,9 @@ func (s *server) list(ctx context.Context, c *conn) ([]offer, error) {
 			break
 		}
 		offers = append(offers, offer{server: s, name: t.Name, description: t.Description, schema: t.InputSchema})
+	}
+	if len(offers) == 0 {
+		s.family.env.Note(fmt.Sprintf("the MCP server %s has no tools: its list is empty", s.name))
 	}
 	return offers, nil
 }

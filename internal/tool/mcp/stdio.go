@@ -49,6 +49,11 @@ func (s *server) program() (path, dir string, err error) {
 	case dir == "":
 		dir = "/"
 	}
+	if fi, err := os.Stat(dir); err != nil {
+		return "", "", fmt.Errorf("the folder %s that it is to start in (cwd) cannot be used: %w", dir, errors.Unwrap(err))
+	} else if !fi.IsDir() {
+		return "", "", fmt.Errorf("the folder %s that it is to start in (cwd) is none", dir)
+	}
 	return path, dir, nil
 }
 

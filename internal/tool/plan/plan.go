@@ -22,7 +22,7 @@ var (
 )
 
 // Name is the tool's.
-const Name = "exit_plan_mode"
+const Name = session.PlanTool
 
 // Labels of a plan review in their order. The first is highlighted: a plan is
 // read before its card is answered, and it changes nothing by itself.

@@ -25,6 +25,8 @@ const (
 	maxBuf  = 4 << 20 // a longer line is searched in pieces
 )
 
+var bom = []byte("\xEF\xBB\xBF")
+
 // errBinary says that a file is no text.
 var errBinary = errors.New("binary")
 
@@ -46,7 +48,7 @@ func (m *matcher) search(ctx context.Context, s *scratch, path string) (found, e
 	var f found
 	number := 1 // of the first line in the buffer
 	filled := 0
-	for first := true; ; first = false {
+	for first := true; ; {
 		if ctx.Err() != nil {
 			return f, ctx.Err()
 		}
@@ -71,6 +73,11 @@ func (m *matcher) search(ctx context.Context, s *scratch, path string) (found, e
 			}
 			return f, nil
 		}
+		used := len(block)
+		if first { // a byte order mark is no part of the first line, as for read
+			block = bytes.TrimPrefix(block, bom)
+			first = false
+		}
 		counted := 0
 		m.lines(s, block, func(from, to int) {
 			f.total++
@@ -84,7 +91,7 @@ func (m *matcher) search(ctx context.Context, s *scratch, path string) (found, e
 			return f, nil
 		}
 		number += bytes.Count(block[counted:], []byte{'\n'})
-		filled = copy(s.buf, s.buf[len(block):filled])
+		filled = copy(s.buf, s.buf[used:filled])
 	}
 }
 

@@ -49,7 +49,7 @@ func (e Env) glob(ctx context.Context, _ tool.Call, in globArgs) tool.Result {
 	dirsOnly := strings.HasSuffix(in.Pattern, "/")
 	base, pattern := doublestar.SplitPattern(pattern)
 	if base != "." {
-		if !filepath.IsAbs(base) {
+		if !filepath.IsAbs(base) && (in.Path != "" || !strings.HasPrefix(base, "~")) {
 			base = filepath.Join(root.named, base)
 		}
 		if root, err = e.begin(base); errors.Is(err, fs.ErrNotExist) {

@@ -66,6 +66,19 @@ func TestGlobFromAnotherFolderShowsWholePaths(t *testing.T) {
 	}
 }
 
+// A hostile name must not look like a line of the answer.
+func TestNamesCannotForgeLines(t *testing.T) {
+	dir := tree(t, map[string]string{"x\nsrc/main.go": "word\n", "y\x1b[2K\u2028z": "word\n"})
+	want := `x\x0Asrc/main.go` + "\n" + `y\x1B[2K\xE2\x80\xA8z`
+	if r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{"**/*[oz]", ""}); r.Content != want {
+		t.Errorf("glob: %q", r.Content)
+	}
+	want = `x\x0Asrc/main.go:1:word` + "\n" + `y\x1B[2K\xE2\x80\xA8z:1:word`
+	if r := run(t, Env{Cwd: dir, Guard: guard{}}, "grep", grepArgs{Pattern: "word"}); r.Content != want {
+		t.Errorf("grep: %q", r.Content)
+	}
+}
+
 func TestGlobErrorsHaveAPlace(t *testing.T) {
 	dir := tree(t, map[string]string{"a": ""})
 	for _, c := range []struct {
@@ -79,6 +92,8 @@ func TestGlobErrorsHaveAPlace(t *testing.T) {
 		{globArgs{`ab\`, ""}, tool.CodeInvalidArguments, "a backslash with nothing after it at character 3"},
 		{globArgs{"[z-a]", ""}, "", ""},
 		{globArgs{"*", "nowhere"}, CodeNotFound, `path "nowhere" does not exist`},
+		{globArgs{"*", "~/x"}, tool.CodeInvalidArguments, "~ does not stand for a home here"},
+		{globArgs{"~/x/*.go", ""}, tool.CodeInvalidArguments, "~ does not stand for a home here"},
 		{globArgs{"*", "a/b"}, tool.CodeInvalidArguments, "not a directory"},
 		{globArgs{"*", "/dev/null"}, tool.CodeInvalidArguments, "neither a folder nor a file"},
 	} {

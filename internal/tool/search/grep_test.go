@@ -25,6 +25,8 @@ func TestGrep(t *testing.T) {
 		"ignored":    "One\n",
 		".gitignore": "ignored\n",
 		".git/HEAD":  "One\n",
+		"bom.txt":    "\xEF\xBB\xBFalpha\nbeta alpha\n\xEF\xBB\xBFalpha\n",
+		"bom":        "\xEF\xBB\xBF",
 	})
 	if err := os.Symlink("a.go", filepath.Join(dir, "link.go")); err != nil {
 		t.Fatal(err)
@@ -46,6 +48,9 @@ func TestGrep(t *testing.T) {
 		{"alternatives", grepArgs{Pattern: `One|two`, Include: "*.go"}, "a.go:3:func One() {}\na.go:4:func two() {}\nsub/c.go:1:func One() int { return 1 }"},
 		{"ends of lines, CRLF", grepArgs{Pattern: `two$`}, "b.txt:2:two\nb.txt:3:one two"},
 		{"starts of lines", grepArgs{Pattern: `^one`}, "b.txt:1:one\nb.txt:3:one two"},
+		{"a byte order mark is no part of the first line", grepArgs{Pattern: `^alpha$`}, "bom.txt:1:alpha"},
+		{"a byte order mark is not shown", grepArgs{Pattern: `alpha`, Path: "bom.txt"}, "bom.txt:1:alpha\nbom.txt:2:beta alpha\nbom.txt:3:\xEF\xBB\xBFalpha"},
+		{"a byte order mark alone", grepArgs{Pattern: `.`, Path: "bom"}, "No lines match."},
 		{"whole lines", grepArgs{Pattern: `^one$`}, "b.txt:1:one"},
 		{"text anchors are a line's", grepArgs{Pattern: `\Aone\z`}, "b.txt:1:one"},
 		{"empty lines", grepArgs{Pattern: `^$`, Path: "a.go"}, "a.go:2:"},
@@ -87,6 +92,7 @@ func TestGrepErrorsHaveAPlace(t *testing.T) {
 		{grepArgs{Pattern: `a{2000}`}, tool.CodeInvalidArguments, "invalid repeat count"},
 		{grepArgs{Pattern: "a", Include: "[x"}, tool.CodeInvalidArguments, `include "[x" has a [ without its ] at character 1`},
 		{grepArgs{Pattern: "a", Path: "nowhere"}, CodeNotFound, "does not exist"},
+		{grepArgs{Pattern: "a", Path: "~"}, tool.CodeInvalidArguments, `path "~": ~ does not stand for a home here`},
 		{grepArgs{Pattern: "a", Path: "bin"}, tool.CodeInvalidArguments, "binary"},
 	} {
 		r := run(t, Env{Cwd: dir, Guard: guard{}}, "grep", c.args)

@@ -60,6 +60,9 @@ func (e Env) begin(path string) (start, error) {
 		s.named = filepath.Join(e.Cwd, path)
 	}
 	if _, err := os.Stat(s.named); err != nil {
+		if strings.HasPrefix(path, "~") {
+			return s, errors.New(tool.Tilde(path))
+		}
 		return s, err // in the system's words, not those of a library
 	}
 	var err error
@@ -93,8 +96,11 @@ func aborted(ctx context.Context) tool.Result {
 	return tool.Errorf(tool.CodeAborted, "the search was cut off: %v", context.Cause(ctx))
 }
 
-// shown is a path as answers have it: relative inside cwd, else absolute.
-func (e Env) shown(abs string) string {
+// shown is a path as answers have it: relative inside cwd, else absolute, and on
+// one line whatever the names are.
+func (e Env) shown(abs string) string { return tool.Name(e.relative(abs)) }
+
+func (e Env) relative(abs string) string {
 	if e.Cwd == "/" {
 		return strings.TrimPrefix(abs, "/")
 	}

@@ -107,6 +107,9 @@ func (f *Family) check(in bashArgs) (timeout time.Duration, dir string, bad *too
 		}
 	}
 	if fi, err := os.Stat(dir); err != nil {
+		if strings.HasPrefix(in.Workdir, "~") {
+			return refuse("workdir %q: %s", tool.Brief(in.Workdir), tool.Tilde(in.Workdir))
+		}
 		return refuse("workdir %s: %v", dir, errors.Unwrap(err))
 	} else if !fi.IsDir() {
 		return refuse("workdir %s is not a folder", dir)

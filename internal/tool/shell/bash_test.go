@@ -67,6 +67,7 @@ func TestArgumentsThatAreRefused(t *testing.T) {
 		"131072 bytes, the limit is 1310": {"command": strings.Repeat("x", 131072)},
 		"timeout_ms is 0":                 {"command": "true", "timeout_ms": 0},
 		"no such file":                    {"command": "true", "workdir": "missing"},
+		"~ does not stand for a home":     {"command": "true", "workdir": "~/x"},
 		"is not a folder":                 {"command": "true", "workdir": "file"},
 	} {
 		got := r.call(t.Context(), "bash", args)

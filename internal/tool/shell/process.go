@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -63,7 +64,7 @@ func (f *Family) start(ctx context.Context, launch permission.Launch, command, d
 	mark := fmt.Sprintf("%s.%d", f.id, f.calls)
 	cmd := &exec.Cmd{
 		Path: f.shell, Args: []string{f.shell, "-c", "--", command}, Dir: dir, Stdout: w, Stderr: w,
-		Env:         append(append([]string(nil), f.environ...), "PWD="+dir, "TMPDIR="+f.tmp, markName+"="+mark),
+		Env:         slices.Concat(f.environ, launch.Env, []string{"PWD=" + dir, "TMPDIR=" + f.tmp, markName + "=" + mark}),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	err = table.start(launch.Sandbox, cmd)
