@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -66,6 +67,7 @@ type card struct {
 	cancels int          // of the place, when it was opened
 
 	answers []session.Answer // so far
+	skipped bool             // the person will not answer
 }
 
 // asked is a request that is at the client.
@@ -74,11 +76,13 @@ type asked struct {
 	reply chan reply
 }
 
-// reply is what the person said: answers to what was asked, one at least, or
+// reply is what became of a request: answers to what was asked, one at least, or
 // none at all.
 type reply struct {
 	answers []session.Answer
-	closed  bool // without an answer, by the person
+	skipped bool  // the answers stand for the person's refusal to answer
+	closed  bool  // without an answer, by the person
+	unfit   error // what is wrong with the answer that the person gave
 }
 
 // leave leaves a question to a shell.
@@ -148,12 +152,13 @@ func (c *card) request() *asked {
 		req.Meta = meta
 		return req
 	}, func(res sdk.RequestPermissionResponse) reply {
-		if res.Outcome.Selected != nil {
+		if chosen := res.Outcome.Selected; chosen != nil && chosen.Outcome == "selected" {
 			for _, ch := range choices {
-				if ch.option.OptionId == res.Outcome.Selected.OptionId {
+				if ch.option.OptionId == chosen.OptionId {
 					return reply{answers: []session.Answer{{ID: q.ID, Selected: ch.selected}}}
 				}
 			}
+			return reply{unfit: fmt.Errorf("there is no option %q", clip(string(chosen.OptionId)))}
 		}
 		return reply{closed: res.Outcome.Cancelled != nil && res.Outcome.Cancelled.Outcome == "cancelled"}
 	})
@@ -179,20 +184,25 @@ func send[R any](s *server, method string, request func(meta map[string]any) any
 
 // take takes answers up; false if there are none.
 func (c *card) take(r reply) bool {
+	c.skipped = r.skipped
 	c.answers = append(c.answers, r.answers...)
 	return len(r.answers) > 0
 }
 
 // refused deals with a client that gave no answer: its person closed the
-// question, or it cannot ask. What permits something is then a no; a question
-// that can be answered later is left to that.
+// question, or it failed to ask. What permits something is then a no, and a
+// question that no time ends is ended, as where nobody can be asked. One that
+// ends by itself is left to its time, and so is every question of which the
+// person gave an answer that cannot be used: there is somebody who answers.
 func (c *card) refused(r reply) {
 	if c.place.server.gone() || c.place.wasCancelledSince(c.cancels) {
 		return // whoever ended the work ends the wait
 	}
 	switch {
-	case c.Kind.Permits(), r.closed && !c.Timed:
+	case c.Kind.Permits(), r.unfit == nil && !c.Timed:
 		_, _ = c.reject(question.CodeCancelled) // which has told its error; who else ended the wait does not matter
+	case r.unfit != nil:
+		c.unfit(r)
 	default:
 		c.say(c.words() + "\n" + c.command("It stays open; answer it in a terminal:"))
 	}
@@ -240,13 +250,15 @@ func (c *card) reject(code string) (accepted bool, err error) {
 	return accepted, err
 }
 
-// late sends the batch as a late answer.
+// late sends the batch as a late answer, if the person gave one: a form that is
+// declined once its question is pending, perhaps by a client that closes what was
+// cancelled, settles nothing.
 func (c *card) late() {
 	p := c.place
 	p.mu.Lock()
 	leaving := p.leaving
 	p.mu.Unlock()
-	if leaving || c.Kind.Permits() || len(c.answers) != len(c.Questions) {
+	if leaving || c.skipped || c.Kind.Permits() || len(c.answers) != len(c.Questions) {
 		return
 	}
 	accepted, err := p.session.Answer(context.WithoutCancel(p.server.ctx), c.CallID, c.answers)
@@ -272,8 +284,12 @@ func (s *server) later(c *card, a *asked) {
 		case r := <-a.reply:
 			a.reply <- r
 		}
-		if c.take(<-a.reply) {
+		r := <-a.reply
+		switch {
+		case c.take(r):
 			c.late()
+		case r.unfit != nil && !c.Kind.Permits() && !s.gone() && !c.place.wasCancelledSince(c.cancels):
+			c.unfit(r)
 		}
 	})
 }
@@ -281,6 +297,11 @@ func (s *server) later(c *card, a *asked) {
 // pending says that the agent went on without an answer.
 func (c *card) pending() {
 	c.say(c.words() + "\n" + c.command("Left pending. Answer it later with:"))
+}
+
+// unfit says why an answer of the person is none.
+func (c *card) unfit(r reply) {
+	c.say(c.words() + "\nThe answer cannot be used: " + r.unfit.Error() + ".\n\n" + c.command("The question stays open; answer it in a terminal:"))
 }
 
 // say is for words that may get lost with the connection.

@@ -222,6 +222,46 @@ func TestApproval(t *testing.T) {
 	}
 }
 
+func TestAClientThatFailsOnAQuestionEndsItUnlessTimeDoes(t *testing.T) {
+	for name, reply := range map[string]string{
+		"an error":  `"error":{"code":-32603,"message":"boom"}`,
+		"nothing":   `"result":null`,
+		"no result": `"result":{"x":1}`,
+		"a list":    `"result":[1]`,
+	} {
+		for what, script := range map[string]string{"buttons": question, "a form": formBatch} {
+			for mode, args := range map[string][]string{"legacy": {"--mode", "legacy"}, "without a limit": timed(-1), "timed": timed(1)} {
+				t.Run(name+", "+what+", "+mode, func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(t, script)
+					s := w.start(args...)
+					id := s.promptedWith(forms, `[]`)
+					q := s.expect("a question", func(m message) bool { return m.ID != nil && m.Method != "" })
+					s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, q.ID, reply))
+					if mode == "timed" {
+						s.update("It stays open")
+					}
+					s.answer(3).stop(t, "end_turn")
+					s.end()
+					if strings.Contains(s.log(id), "ASK_CANCELLED") == (mode == "timed") {
+						t.Error("who ended the question: ", s.log(id))
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestAnOptionThatIsNoneIsNoAnswerAndIsSaid(t *testing.T) {
+	s := newWorld(t, question).start(timed(-1)...)
+	id := s.prompted()
+	s.choose(s.asks(), "zzz")
+	s.update(`The answer cannot be used: there is no option \"zzz\"`)
+	s.send(cancel(id))
+	s.answer(3).stop(t, "cancelled")
+	s.end()
+}
+
 func TestDisconnectIsNoApproval(t *testing.T) {
 	w := newWorld(t, writesOutside)
 	s := w.start()

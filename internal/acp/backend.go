@@ -84,6 +84,9 @@ type Options struct {
 	Version string
 	Clock   question.Clock // of countdowns; nil is the machine's
 	Log     *slog.Logger   // nil: nothing is logged
+	// Note tells a person, in one line, what was left out of what the client asked
+	// for. nil: nobody is told. It may be called at once.
+	Note func(line string)
 }
 
 // Words of a session's status.

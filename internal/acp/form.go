@@ -34,9 +34,11 @@ func (c *card) requestForm() *asked {
 	}, func(res sdk.UnstableCreateElicitationResponse) reply {
 		switch { // the SDK takes what it does not know for one of these
 		case res.Accept != nil && res.Accept.Action == "accept":
-			return reply{answers: c.filled(res.Accept.Content)}
+			answers, err := c.filled(res.Accept.Content)
+			return reply{answers: answers, unfit: err}
 		case res.Decline != nil && res.Decline.Action == "decline": // the person will not say: all is skipped
-			return reply{answers: c.filled(nil)}
+			answers, err := c.filled(nil)
+			return reply{answers: answers, unfit: err, skipped: true}
 		}
 		return reply{closed: res.Cancel != nil && res.Cancel.Action == "cancel"}
 	})
@@ -98,17 +100,24 @@ func fields(questions []session.Question) map[string]any {
 	return all
 }
 
-// filled reads a form: an answer to every question, or none at all if it is not
-// what was asked for. Words beside a single choice go before it: a form may
+// filled reads a form: an answer to every question, or what is wrong with it. One
+// that has fields and none of those that were asked for is another form. Words beside a single choice go before it: a form may
 // select by itself, but it does not write.
-func (c *card) filled(content map[string]any) []session.Answer {
+func (c *card) filled(content map[string]any) ([]session.Answer, error) {
+	known := 0
 	batch := make([]session.Answer, len(c.Questions))
 	for i, q := range c.Questions {
-		selected, ok1 := texts(content[field(i)])
-		words, ok2 := texts(content[other(i)])
-		if !ok1 || !ok2 {
-			return nil
+		for _, name := range []string{field(i), other(i)} {
+			value, has := content[name]
+			if has {
+				known++
+			}
+			if _, ok := texts(value); !ok {
+				return nil, fmt.Errorf("the field %s is neither text nor a list of texts", name)
+			}
 		}
+		selected, _ := texts(content[field(i)]) // which is known to hold texts
+		words, _ := texts(content[other(i)])
 		if len(q.Options) == 0 {
 			selected, words = nil, selected
 		}
@@ -122,10 +131,13 @@ func (c *card) filled(content map[string]any) []session.Answer {
 		}
 		batch[i] = a
 	}
-	if question.CheckAnswers(c.Kind, c.Questions, batch) != nil {
-		return nil
+	if known == 0 && len(content) > 0 {
+		return nil, fmt.Errorf("the form has none of its fields, %s and so on", field(0))
 	}
-	return batch
+	if bad := question.CheckAnswers(c.Kind, c.Questions, batch); bad != nil {
+		return nil, bad
+	}
+	return batch, nil
 }
 
 // texts are the texts of a field; false if it holds anything else.

@@ -88,9 +88,7 @@ func TestWhatAFormSays(t *testing.T) {
 		{"two of a single choice", `{"action":"accept","content":{"q003":["8080","9090"]}}`, ""},
 		{"a number", `{"action":"accept","content":{"q002":7}}`, ""},
 		{"a list of others", `{"action":"accept","content":{"q001":["pg",{}]}}`, ""},
-		{"another action", `{"action":"dance"}`, ""},
-		{"no action", `{}`, ""},
-		{"null", `null`, ""},
+		{"fields that are none", `{"action":"accept","content":{"db":["pg"],"name":"ada"}}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, formBatch)
@@ -98,7 +96,7 @@ func TestWhatAFormSays(t *testing.T) {
 			id := s.promptedWith(forms, `[]`)
 			s.reply(s.formed(), c.result)
 			if c.answers == "" {
-				s.update("deepseek answer " + id + " q1")
+				s.update("The answer cannot be used: ")
 				s.send(cancel(id))
 				s.answer(3).stop(t, "cancelled")
 			} else {
@@ -150,17 +148,31 @@ func TestAFormThatExpiresIsCancelledAndWhatStillArrivesIsALateAnswer(t *testing.
 	s.end()
 }
 
-// A client answers a request that was cancelled with an error.
+// A client may close a form that was cancelled in any of these ways, with nobody there.
 func TestAFormThatExpiresAndIsGivenUpStaysPending(t *testing.T) {
-	w := newWorld(t, formBatch)
-	s := w.start(timed(1)...)
-	id := s.promptedWith(forms, `[]`)
-	f := s.formed()
-	s.answer(3).stop(t, "end_turn")
-	s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, f.ID))
-	s.end()
-	if out := w.questions(id); !strings.Contains(out, `"state":"continued"`) {
-		t.Errorf("questions: %s", out)
+	for name, end := range map[string]string{
+		"an error":     `"error":{"code":-32800,"message":"cancelled"}`,
+		"declined":     `"result":{"action":"decline"}`,
+		"cancelled":    `"result":{"action":"cancel"}`,
+		"not a form":   `"result":{}`,
+		"wrong fields": `"result":{"action":"accept","content":{"x":1}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, formBatch)
+			s := w.start(timed(1)...)
+			id := s.promptedWith(forms, `[]`)
+			f := s.formed()
+			s.answer(3).stop(t, "end_turn")
+			s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, f.ID, end))
+			if name == "wrong fields" {
+				s.update("The answer cannot be used: ")
+			}
+			s.end()
+			if out := w.questions(id); !strings.Contains(out, `"state":"continued","queued":false`) {
+				t.Errorf("questions: %s", out)
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package acp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"unicode/utf8"
 
@@ -85,6 +86,8 @@ type forwarded struct {
 // version is the protocol's, as every message has it.
 const version = `"2.0"`
 
+var noJSON = &sdk.RequestError{Code: codeParse, Message: "the line is no JSON"}
+
 var noVersion = invalidRequest("jsonrpc: must be %s", version)
 
 // take looks at one line and makes of it what the SDK is to read, if anything.
@@ -95,16 +98,20 @@ func (g *gate) take(line []byte, tooLong bool) error {
 		return g.skip(line)
 	case len(line) == 0:
 		return nil
-	case !utf8.Valid(line), !json.Valid(line):
-		return g.wire.refuse(nil, &sdk.RequestError{Code: codeParse, Message: "the line is no JSON"})
+	case !utf8.Valid(line), line[0] != '{' && !json.Valid(line):
+		return g.wire.refuse(nil, noJSON)
 	case line[0] != '{':
 		return g.wire.refuse(nil, invalidRequest("a message is an object, and one a line"))
 	}
 	m, err := membersOf(line)
-	if err != nil {
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return g.wire.refuse(nil, noJSON)
+	case err != nil:
 		return g.wire.refuse(nil, invalidRequest("the message is not understood: %v", session.PlainJSON(err)))
 	}
-	id, ok := messageID(m["id"])
+	id, ok := messageID(json.RawMessage(m["id"]))
 	method := ""
 	versioned := string(m["jsonrpc"]) == version
 	switch {
@@ -125,7 +132,7 @@ func (g *gate) take(line []byte, tooLong bool) error {
 	if err := json.Unmarshal(m["method"], &method); err != nil || method == "" {
 		return g.wire.refuse(id, invalidRequest("method: is empty"))
 	}
-	return g.call(id, method, m["params"])
+	return g.call(id, method, json.RawMessage(m["params"]))
 }
 
 // call hands a request or a notification out, without its parameters.
@@ -153,7 +160,7 @@ func (g *gate) call(id json.RawMessage, method string, params json.RawMessage) e
 
 // answer hands the answer to a question out. One that is not understood is an
 // error, so that the question ends all the same: nobody is answered to an answer.
-func (g *gate) answer(m map[string]json.RawMessage, id json.RawMessage, versioned bool) error {
+func (g *gate) answer(m map[string]member, id json.RawMessage, versioned bool) error {
 	f := forwarded{JSONRPC: "2.0", ID: id}
 	switch {
 	case !versioned:
@@ -164,7 +171,7 @@ func (g *gate) answer(m map[string]json.RawMessage, id json.RawMessage, versione
 			f.Error = &sdk.RequestError{Code: codeInternal, Message: "the client's error is not understood"}
 		}
 	default:
-		if f.Result = m["result"]; f.Result == nil {
+		if f.Result = json.RawMessage(m["result"]); f.Result == nil {
 			f.Result = json.RawMessage("null")
 		}
 	}

@@ -2,8 +2,12 @@ package acp
 
 import (
 	"bytes"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+
+	sdk "github.com/coder/acp-go-sdk"
 )
 
 func TestParametersGoRoundTheSDK(t *testing.T) {
@@ -86,5 +90,17 @@ func TestALineThatIsTooLongIsAnsweredByWhatItsBeginningTells(t *testing.T) {
 		if c.id == "" && (out.Len() > 0 || !strings.HasPrefix(string(g.rest), c.handed)) {
 			t.Errorf("%s: answered %s, handed out %s", c.name, out.String(), g.rest)
 		}
+	}
+}
+
+func TestLongParametersAreCheckedWithoutCopies(t *testing.T) {
+	const long = 8 << 20
+	raw := []byte(`{"sessionId":"S","prompt":[{"type":"text","text":"` + strings.Repeat("x", long) + `"}]}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := checkParams(raw, reflect.TypeFor[sdk.PromptRequest]())
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err != nil || n > long/2 {
+		t.Errorf("%v, %d bytes were allocated for %d", err, n, len(raw))
 	}
 }

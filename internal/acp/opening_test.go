@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"deepseek/internal/session"
 )
 
 func (d *desk) say(id int, method, params string) {
@@ -204,6 +206,56 @@ func TestClosingASessionEndsItsSlowLoad(t *testing.T) {
 		}
 	}
 	d.end()
+}
+
+// The client reads the replay slowly, and looks at it no further than it wants to.
+func TestAReplayEndsWhenItIsNotWantedAnyMore(t *testing.T) {
+	const events = 2000
+	for name, end := range map[string]struct {
+		id             int
+		method, params string
+		says           string
+	}{
+		"cancelled": {0, "$/cancel_request", `{"requestId":3}`, "the request was cancelled"},
+		"closed":    {4, "session/close", `{"sessionId":"OLD"}`, "closed while it was being opened"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			for n := range events {
+				e, err := session.NewEvent(session.TypeUserMessage, 1, message(fmt.Sprint(n)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				e.Seq = int64(n)
+				d.fake.past.Events = append(d.fake.past.Events, []byte(strings.TrimSpace(string(e.AppendLine(nil)))))
+			}
+			d.fake.past.NextSeq = events
+			d.say(3, "session/load", `{"sessionId":"OLD","cwd":"/ws","mcpServers":[]}`)
+			for told := 0; told < 3; {
+				if strings.Contains(<-d.out, "session/update") {
+					told++
+				}
+			}
+			d.say(end.id, end.method, end.params)
+			d.say(5, "session/list", `{}`) // is looked at once that has been
+			updates, loaded := 0, ""
+			for loaded == "" {
+				switch line := <-d.out; {
+				case strings.Contains(line, "session/update"):
+					updates++
+				case strings.Contains(line, `"id":3,`):
+					loaded = line
+				}
+			}
+			if !strings.Contains(loaded, end.says) || updates > cap(d.out)+8 {
+				t.Errorf("after %d updates more: %s", updates, loaded)
+			}
+			if d.fake.closed != 1 {
+				t.Errorf("the session was closed %d times", d.fake.closed)
+			}
+			d.end()
+		})
+	}
 }
 
 func TestASessionThatIsLoadedAgainIsFreedFirst(t *testing.T) {

@@ -16,19 +16,29 @@ import (
 // more, and pass.
 
 // unions are the SDK's types that stand for several, each with its own check.
-var unions map[reflect.Type]func(path string, raw json.RawMessage) error
+var unions map[reflect.Type]func(path string, raw member) error
 
 func init() { // a variable that knew them at once would depend on itself
-	unions = map[reflect.Type]func(string, json.RawMessage) error{
+	unions = map[reflect.Type]func(string, member) error{
 		reflect.TypeFor[sdk.ContentBlock]():             checkBlock,
 		reflect.TypeFor[sdk.EmbeddedResourceResource](): checkResource,
 		reflect.TypeFor[sdk.McpServer]():                checkServer,
 	}
 }
 
+// member is the JSON of a value within a message, which may have 64 MB: it is not
+// copied, and nobody changes it.
+type member []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *member) UnmarshalJSON(b []byte) error {
+	*m = b
+	return nil
+}
+
 // checkParams compares valid JSON with the type that it is meant for. The error
 // has the path of what is wrong.
-func checkParams(raw json.RawMessage, t reflect.Type) error { return checkValue("", raw, t) }
+func checkParams(raw []byte, t reflect.Type) error { return checkValue("", raw, t) }
 
 func wrong(path, format string, args ...any) error {
 	if path == "" {
@@ -37,7 +47,7 @@ func wrong(path, format string, args ...any) error {
 	return invalidParams(path, format, args...)
 }
 
-func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
+func checkValue(path string, raw member, t reflect.Type) error {
 	raw = bytes.TrimSpace(raw)
 	var want string
 	switch t.Kind() {
@@ -69,7 +79,7 @@ func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
 			return wrong(path, "must be a whole number, written without a point, is %s", clip(string(raw)))
 		}
 	case t.Kind() == reflect.Slice:
-		var items []json.RawMessage
+		var items []member
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return err
 		}
@@ -79,18 +89,17 @@ func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
 			}
 		}
 	case t.Kind() == reflect.Struct:
-		_, err := checkObject(path, raw, t)
-		return err
+		members, err := membersOf(raw)
+		if err != nil {
+			return err
+		}
+		return checkObject(path, members, t)
 	}
 	return nil
 }
 
-// checkObject compares the members that a struct has, and returns all.
-func checkObject(path string, raw json.RawMessage, t reflect.Type) (map[string]json.RawMessage, error) {
-	members, err := membersOf(raw)
-	if err != nil {
-		return nil, err
-	}
+// checkObject compares the members that a struct has.
+func checkObject(path string, members map[string]member, t reflect.Type) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -101,18 +110,18 @@ func checkObject(path string, raw json.RawMessage, t reflect.Type) (map[string]j
 		optional := options == "omitempty"
 		switch {
 		case !ok && !optional:
-			return nil, wrong(join(path, name), "is missing")
+			return wrong(join(path, name), "is missing")
 		case !ok, optional && string(value) == "null":
 			continue
 		}
 		if err := checkValue(join(path, name), value, f.Type); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return members, nil
+	return nil
 }
 
-func membersOf(raw json.RawMessage) (members map[string]json.RawMessage, err error) {
+func membersOf(raw member) (members map[string]member, err error) {
 	err = json.Unmarshal(raw, &members)
 	return members, err
 }
@@ -125,15 +134,13 @@ func join(path, name string) string {
 }
 
 // typeOf is the member that tells which type of a union it is, "" if there is none.
-func typeOf(path string, raw json.RawMessage) (string, error) {
-	members, err := membersOf(raw)
-	if err != nil || members["type"] == nil {
-		return "", err
+func typeOf(path string, members map[string]member) (name string, err error) {
+	if members["type"] == nil {
+		return "", nil
 	}
 	if got := kindOf(members["type"]); got != "a string" {
 		return "", wrong(join(path, "type"), "got %s, want a string", got)
 	}
-	var name string
 	err = json.Unmarshal(members["type"], &name)
 	return name, err
 }
@@ -145,8 +152,12 @@ var blocks = map[string]reflect.Type{
 	"resource":      reflect.TypeFor[sdk.ContentBlockResource](),
 }
 
-func checkBlock(path string, raw json.RawMessage) error {
-	name, err := typeOf(path, raw)
+func checkBlock(path string, raw member) error {
+	members, err := membersOf(raw)
+	if err != nil {
+		return err
+	}
+	name, err := typeOf(path, members)
 	if err != nil {
 		return err
 	}
@@ -157,14 +168,14 @@ func checkBlock(path string, raw json.RawMessage) error {
 	case !ok:
 		return wrong(join(path, "type"), "%q is not taken; text, resource_link and resource are", clip(name))
 	}
-	members, err := checkObject(path, raw, t)
+	err = checkObject(path, members, t)
 	if err == nil && name == "resource_link" {
 		err = notEmpty(path, members, "uri")
 	}
 	return err
 }
 
-func checkResource(path string, raw json.RawMessage) error {
+func checkResource(path string, raw member) error {
 	members, err := membersOf(raw)
 	if err != nil {
 		return err
@@ -172,13 +183,13 @@ func checkResource(path string, raw json.RawMessage) error {
 	if members["text"] == nil && members["blob"] != nil {
 		return wrong(join(path, "blob"), "is not taken; text is")
 	}
-	if members, err = checkObject(path, raw, reflect.TypeFor[sdk.TextResourceContents]()); err != nil {
+	if err := checkObject(path, members, reflect.TypeFor[sdk.TextResourceContents]()); err != nil {
 		return err
 	}
 	return notEmpty(path, members, "uri")
 }
 
-func notEmpty(path string, members map[string]json.RawMessage, name string) error {
+func notEmpty(path string, members map[string]member, name string) error {
 	if string(members[name]) == `""` {
 		return wrong(join(path, name), "is empty")
 	}
@@ -193,8 +204,12 @@ var transports = map[string]reflect.Type{
 	"sse":  reflect.TypeFor[sdk.McpServerSseInline](),
 }
 
-func checkServer(path string, raw json.RawMessage) error {
-	name, err := typeOf(path, raw)
+func checkServer(path string, raw member) error {
+	members, err := membersOf(raw)
+	if err != nil {
+		return err
+	}
+	name, err := typeOf(path, members)
 	if err != nil {
 		return err
 	}
@@ -202,12 +217,11 @@ func checkServer(path string, raw json.RawMessage) error {
 	if !ok {
 		return nil
 	}
-	_, err = checkObject(path, raw, t)
-	return err
+	return checkObject(path, members, t)
 }
 
 // kindOf names the kind of a value.
-func kindOf(raw json.RawMessage) string {
+func kindOf(raw member) string {
 	kinds := map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "a boolean", 'f': "a boolean", 'n': "null"}
 	if len(raw) == 0 {
 		return "nothing"

@@ -97,9 +97,16 @@ func (p *place) say(text string) error {
 const pageSize = 4 << 20
 
 // catchUp reads what is in the log of a session that was just taken, tells it
-// if tell says so, and follows it from there.
+// if tell says so, and follows it from there. It ends with ctx, between two events
+// or two updates: a client that reads slowly does not have to read all of it.
 func (p *place) catchUp(ctx context.Context, tell bool) error {
 	p.teller.mute = !tell
+	p.teller.send = func(u sdk.SessionUpdate) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return p.update(u)
+	}
 	next := int64(0)
 	for more := true; more; {
 		page, err := p.session.Read(ctx, next, pageSize)
@@ -107,6 +114,9 @@ func (p *place) catchUp(ctx context.Context, tell bool) error {
 			return err
 		}
 		for _, raw := range page.Events {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			e, err := session.ParseEvent(raw)
 			if err != nil {
 				return err
@@ -120,7 +130,7 @@ func (p *place) catchUp(ctx context.Context, tell bool) error {
 	if err := p.teller.interrupted(); err != nil {
 		return err
 	}
-	p.teller.mute = false
+	p.teller.mute, p.teller.send = false, p.update
 	p.follow(next)
 	return p.remind(ctx)
 }
@@ -132,6 +142,9 @@ func (p *place) remind(ctx context.Context) error {
 		return err
 	}
 	for _, q := range waiting {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		c := card{Card: question.Card{CallID: q.CallID, Questions: q.Questions}, place: p}
 		if err := p.say(c.words() + "\n" + c.command("It waits for an answer, in a terminal:")); err != nil {
 			return err

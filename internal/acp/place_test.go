@@ -26,6 +26,7 @@ type fake struct {
 	notices chan remote.Notice
 	queued  chan string // texts
 	failure error       // of following, once notices is closed
+	past    remote.Page // what was in the log when it was taken
 
 	mu        sync.Mutex
 	seq       int64
@@ -97,7 +98,7 @@ func (f *fake) Durable() int64 {
 	return f.seq
 }
 
-func (f *fake) Read(context.Context, int64, int) (remote.Page, error) { return remote.Page{}, nil }
+func (f *fake) Read(context.Context, int64, int) (remote.Page, error) { return f.past, nil }
 
 func (f *fake) Follow(ctx context.Context, _ int64, sink func(remote.Notice) error) error {
 	if err := sink(remote.Notice{Status: statusIdle}); err != nil {

@@ -184,7 +184,11 @@ func (p *place) look(e session.Event) (own bool) {
 	p.mu.Unlock()
 	switch e.Type {
 	case session.TypeInboxSpliced:
-		var s session.InboxSpliced
+		var s struct { // the messages themselves may be long
+			Inserted []struct {
+				ID string `json:"id"`
+			} `json:"inserted"`
+		}
 		if sl == nil || sl.seen || !decoded(e, &s) || len(s.Inserted) == 0 {
 			return false
 		}
@@ -195,7 +199,9 @@ func (p *place) look(e session.Event) (own bool) {
 			sl.seen = sl.seen || m.ID == sl.id
 		}
 	case session.TypeUserMessage:
-		var m session.UserMessage
+		var m struct {
+			ID string `json:"id"`
+		}
 		if sl == nil || !sl.seen || !decoded(e, &m) || m.ID != sl.id {
 			return false
 		}

@@ -67,6 +67,9 @@ func serve(asking context.Context, in lines, out io.Writer, b Backend, o Options
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Note == nil {
+		o.Note = func(string) {}
+	}
 	if o.Clock == nil {
 		o.Clock = question.SystemClock{}
 	}

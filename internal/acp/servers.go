@@ -1,7 +1,9 @@
 package acp
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 
 	sdk "github.com/coder/acp-go-sdk"
 
@@ -25,7 +27,7 @@ func (s *server) servers(passed []sdk.McpServer) []config.Server {
 			err = c.Check()
 		}
 		if err != nil {
-			s.o.Log.Warn("an MCP server that the client passes on is left out", "server", clip(c.Name), "reason", err)
+			s.o.Note(fmt.Sprintf("the MCP server %s is left out: %v", cmp.Or(clip(c.Name), "without a name"), err))
 			continue
 		}
 		seen[c.Name] = true

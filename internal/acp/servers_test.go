@@ -126,10 +126,10 @@ func TestServersThatCannotBeUsedAreLeftOutAndNamed(t *testing.T) {
 	s.answer(3).stop(t, "end_turn")
 	s.end()
 	for _, want := range []string{
-		`server="my server" reason="a server's name`, `server=mine reason="its name stands twice"`, "server=old reason=", "server=file reason=", "server=odd reason=",
+		"my server is left out: a server's name", "mine is left out: its name stands twice", "old is left out: ", "file is left out: ", "odd is left out: ",
 		"gone is left out", "here is left out",
 	} {
-		if !strings.Contains(s.errs.String(), want) {
+		if !strings.Contains(s.errs.String(), "deepseek: the MCP server "+want) {
 			t.Errorf("stderr lacks %q: %s", want, s.errs)
 		}
 	}

@@ -83,6 +83,7 @@ const (
 	CodeServer          = "SERVER"
 	CodeTimeout         = "TIMEOUT"
 	CodeTransport       = "TRANSPORT"
+	CodeProxy           = "PROXY" // a proxy on the way refuses
 	CodeEmptyResponse   = "EMPTY_RESPONSE"
 	CodeStreamClosed    = "STREAM_CLOSED"
 	CodeMalformed       = "MALFORMED_RESPONSE"

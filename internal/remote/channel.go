@@ -24,7 +24,8 @@ type channel struct {
 	quit context.Context // ends with the connection: nothing more is handed out
 
 	mu     sync.Mutex
-	busy   bool // a request is out and not dealt with
+	busy   bool   // a request is out and not dealt with
+	params []byte // of the request that is out, where they are not in it
 	result []byte
 	after  []func()
 
@@ -62,7 +63,8 @@ func (c *channel) Recv() ([]byte, error) {
 			}
 			continue
 		}
-		if r := checkLine(line, c.in.lim.line); r != nil {
+		members, r := checkLine(line, c.in.lim.line)
+		if r != nil {
 			if c.out.push(errorLine(r.id, r.err)) != nil {
 				return nil, io.EOF
 			}
@@ -74,11 +76,27 @@ func (c *channel) Recv() ([]byte, error) {
 		if c.gone != nil && c.gone() {
 			return nil, io.EOF
 		}
+		text, params := line.text, []byte(nil)
+		if len(text) >= longRequest {
+			if short, apart, ok := withoutParams(members); ok {
+				text, params = short, apart
+			}
+		}
 		c.mu.Lock()
-		c.busy = true
+		c.busy, c.params = true, params
 		c.mu.Unlock()
-		return line.text, nil
+		return text, nil
 	}
+}
+
+// takeParams are the parameters of the request in hand that did not go out with
+// it, nil if they did. They are for its handler, once.
+func (c *channel) takeParams() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	params := c.params
+	c.params = nil
+	return params
 }
 
 func (c *channel) idle() bool {

@@ -155,7 +155,7 @@ func (c *conn) talk(ctx context.Context, open func(*channel) func(name string) c
 	end(flush)
 	c.out.finish()
 	c.limitWrites(c.lim.flush)
-	err := <-written
+	err := c.out.unread(<-written)
 	if err := c.stream.Close(); err != nil {
 		c.log.Debug("close a client's connection", "error", err)
 	}
@@ -183,9 +183,11 @@ func (a assigner) Assign(_ context.Context, name string) jrpc2.Handler {
 				a.ch.settled()
 			}
 		}()
-		var raw json.RawMessage
-		if err := req.UnmarshalParams(&raw); err != nil {
-			return nil, err
+		raw := json.RawMessage(a.ch.takeParams())
+		if raw == nil {
+			if err := req.UnmarshalParams(&raw); err != nil {
+				return nil, err
+			}
 		}
 		if res, err = h(ctx, raw); err != nil {
 			return nil, wire(err)

@@ -21,7 +21,7 @@ func decodeParams(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}
-	if err := checkValue("", raw, reflect.TypeOf(into).Elem()); err != nil {
+	if err := checkValue("", member(raw), reflect.TypeOf(into).Elem()); err != nil {
 		return err
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
@@ -39,7 +39,7 @@ func invalid(path, format string, args ...any) *Error {
 }
 
 // checkValue compares valid JSON with the type it is meant for.
-func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
+func checkValue(path string, raw member, t reflect.Type) error {
 	raw = bytes.TrimSpace(raw)
 	got := kindOfJSON(raw)
 	var want string
@@ -71,7 +71,7 @@ func checkValue(path string, raw json.RawMessage, t reflect.Type) error {
 			return invalid(path, "must be a whole number of at most 64 bits, is %s", clip(raw))
 		}
 	case reflect.Slice:
-		var items []json.RawMessage
+		var items []member
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return invalid(path, "%v", err)
 		}
@@ -92,8 +92,8 @@ type field struct {
 	optional bool
 }
 
-func checkObject(path string, raw json.RawMessage, t reflect.Type) error {
-	var members map[string]json.RawMessage
+func checkObject(path string, raw member, t reflect.Type) error {
+	var members map[string]member
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return invalid(path, "%v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -90,9 +91,13 @@ func (l *lineReader) next(buf *bufio.Reader) (inLine, error) {
 		switch {
 		case line.tooLong:
 		case len(line.text)+len(part) > l.lim.line:
-			text := append(line.text, part...)
-			line = inLine{bytes.Clone(text[:min(len(text), beginning)]), true} // the rest is let go
+			text := bytes.Clone(line.text[:min(len(line.text), beginning)])
+			line = inLine{append(text, part[:min(len(part), beginning-len(text))]...), true} // the rest is let go
 		default:
+			if need := len(line.text) + len(part); need > cap(line.text) {
+				// A long line is copied few times only, and has no more room than it may need.
+				line.text = slices.Grow(line.text, min(max(need, 2*cap(line.text)), l.lim.line)-len(line.text))
+			}
 			line.text = append(line.text, part...)
 		}
 		switch {

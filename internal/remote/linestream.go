@@ -90,5 +90,5 @@ func (s *LineStream) Close() error {
 	<-s.written
 	s.in.stop()
 	<-s.in.done
-	return errors.Join(s.failed, s.out.dropped(), deadline, s.files.release())
+	return errors.Join(s.out.unread(s.failed), s.out.dropped(), deadline, s.files.release())
 }

@@ -119,3 +119,27 @@ func TestLineStreamGivesUpAClientThatDoesNotRead(t *testing.T) {
 		t.Errorf("the first line has %d bytes: %v", len(first), err)
 	}
 }
+
+// It is told as a client that does not read, and not by the words of the deadline.
+func TestLineStreamSaysThatTheLastLinesWereNotRead(t *testing.T) {
+	in, out, farIn, _ := linePipes(t)
+	lim := stdioLimits
+	lim.flush = 50 * time.Millisecond
+	s, err := newLineStream(in, out, lim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Write([]byte(strings.Repeat("x", 1<<20))); err != nil { // more than a pipe holds
+		t.Fatal(err)
+	}
+	if err := farIn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Next(); !errors.Is(err, io.EOF) {
+		t.Errorf("next: %v", err)
+	}
+	var refused *Error
+	if err := s.Close(); !errors.As(err, &refused) || refused.Code != CodeClientTooSlow || !strings.Contains(refused.Message, "did not read the rest") {
+		t.Errorf("close: %v", err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -183,6 +184,15 @@ func (o *outbox) dropped() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.drop
+}
+
+// unread words the error of a client that has left the last of what it was sent
+// unread for as long as it was given.
+func (o *outbox) unread(err error) error {
+	if o.dropped() == nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		return refuse(CodeClientTooSlow, "the client did not read the rest of what it was sent, within %s of its end of the input", o.lim.flush)
+	}
+	return err
 }
 
 // freed wakes all who wait for room. The caller holds mu.

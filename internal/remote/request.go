@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"unicode/utf8"
 
 	"github.com/creachadair/jrpc2"
@@ -19,22 +20,23 @@ func refuseLine(id json.RawMessage, code jrpc2.Code, format string, args ...any)
 	return &refused{id, jrpc2.Errorf(code, format, args...)}
 }
 
-// checkLine refuses a line that is no request, whatever it asks for. Blank lines pass.
-func checkLine(line inLine, longest int) *refused {
+// checkLine refuses a line that is no request, whatever it asks for. Blank lines
+// pass, without members.
+func checkLine(line inLine, longest int) (map[string]member, *refused) {
 	text := bytes.TrimSpace(line.text)
 	switch {
 	case line.tooLong:
-		return refuseLine(RequestID(line.text), jrpc2.InvalidRequest, "the line is longer than %d bytes and was skipped", longest)
+		return nil, refuseLine(RequestID(line.text), jrpc2.InvalidRequest, "the line is longer than %d bytes and was skipped", longest)
 	case len(text) == 0:
-		return nil
+		return nil, nil
 	case !utf8.Valid(text):
-		return refuseLine(nil, jrpc2.ParseError, "the line is not UTF-8")
-	case !json.Valid(text):
-		return refuseLine(nil, jrpc2.ParseError, "the line is no JSON: %v", json.Unmarshal(text, new(json.RawMessage)))
+		return nil, refuseLine(nil, jrpc2.ParseError, "the line is not UTF-8")
+	case text[0] != '{' && !json.Valid(text):
+		return nil, refuseLine(nil, jrpc2.ParseError, "the line is no JSON: %v", json.Unmarshal(text, new(json.RawMessage)))
 	case text[0] == '[':
-		return refuseLine(nil, jrpc2.InvalidRequest, "batches are not served: send one request a line")
+		return nil, refuseLine(nil, jrpc2.InvalidRequest, "batches are not served: send one request a line")
 	case text[0] != '{':
-		return refuseLine(nil, jrpc2.InvalidRequest, "a request is an object, got %s", kindOfJSON(text))
+		return nil, refuseLine(nil, jrpc2.InvalidRequest, "a request is an object, got %s", kindOfJSON(text))
 	}
 	return checkRequest(text)
 }
@@ -48,24 +50,29 @@ func (m *member) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// checkRequest looks at the members that say what is asked, and by whom. What
+// checkRequest reads the members of a request, and looks at those that say what is
+// asked, and by whom. What
 // else there is the server itself checks.
-func checkRequest(object []byte) *refused {
+func checkRequest(object []byte) (map[string]member, *refused) {
 	var m map[string]member
-	if err := json.Unmarshal(object, &m); err != nil {
-		return refuseLine(nil, jrpc2.InvalidRequest, "the request is not understood: %v", err)
+	var syntax *json.SyntaxError
+	switch err := json.Unmarshal(object, &m); {
+	case errors.As(err, &syntax):
+		return nil, refuseLine(nil, jrpc2.ParseError, "the line is no JSON: %v", err)
+	case err != nil:
+		return nil, refuseLine(nil, jrpc2.InvalidRequest, "the request is not understood: %v", err)
 	}
 	id, named := m["id"]
 	if kind := kindOfJSON(id); named && kind != "a string" && kind != "a number" {
-		return refuseLine(nil, jrpc2.InvalidRequest, "id: must be a string or a number, is %s", kind)
+		return nil, refuseLine(nil, jrpc2.InvalidRequest, "id: must be a string or a number, is %s", kind)
 	}
 	if version := m["jsonrpc"]; string(version) != `"`+jrpc2.Version+`"` {
-		return refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "jsonrpc: must be %q, is %s", jrpc2.Version, clip(orNothing(version)))
+		return nil, refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "jsonrpc: must be %q, is %s", jrpc2.Version, clip(orNothing(version)))
 	}
 	if method := m["method"]; kindOfJSON(method) != "a string" {
-		return refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "method: must be a string, is %s", kindOfJSON(method))
+		return nil, refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "method: must be a string, is %s", kindOfJSON(method))
 	}
-	return nil
+	return m, nil
 }
 
 func orNothing(m member) []byte {
@@ -73,6 +80,31 @@ func orNothing(m member) []byte {
 		return []byte(kindOfJSON(nil))
 	}
 	return m
+}
+
+// longRequest is from how many bytes on a request's parameters go round the server.
+const longRequest = 1 << 20
+
+// withoutParams is a long request with empty parameters, and these apart: the
+// server would copy them several times. ok is false for one that the server has
+// more to say about.
+func withoutParams(m map[string]member) (line, params []byte, ok bool) {
+	for name := range m {
+		switch name {
+		case "jsonrpc", "id", "method", "params":
+		default:
+			return nil, nil, false
+		}
+	}
+	if kind := kindOfJSON(m["params"]); kind != "an object" {
+		return nil, nil, false
+	}
+	line = append(line, `{"jsonrpc":"`+jrpc2.Version+`","method":`...)
+	line = append(line, m["method"]...)
+	if id, ok := m["id"]; ok {
+		line = append(append(line, `,"id":`...), id...)
+	}
+	return append(line, `,"params":{}}`...), m["params"], true
 }
 
 // RequestID is the id of a request of which no more than the beginning is there,

@@ -92,6 +92,7 @@ func newTransport() http.RoundTripper {
 	t.DisableCompression = true // a compressed stream arrives in lumps
 	t.MaxIdleConnsPerHost = 10  // sub-agents run side by side
 	t.ReadBufferSize = 32 << 10
+	t.OnProxyConnectResponse = proxyAnswer
 	return t
 }
 

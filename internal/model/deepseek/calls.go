@@ -23,6 +23,9 @@ type partial struct {
 	again string // a name that came once the arguments were whole: of the call that follows, if one does
 	args  strings.Builder
 	join  joiner
+
+	latest string // fragment that was not empty
+	varied bool   // one of them did not begin with the one before, or the first had it all
 }
 
 // add takes the fragments of one chunk.
@@ -53,7 +56,25 @@ func (a *assembler) add(fragments []fragment) {
 			p.again = f.name
 		}
 		p.args.WriteString(p.join.add(f.arguments))
+		if f.arguments != "" {
+			p.varied = p.varied || !strings.HasPrefix(f.arguments, p.latest) || p.latest == "" && complete(f.arguments)
+			p.latest = f.arguments
+		}
 	}
+}
+
+// arguments are the fragments in a row. Some servers send with each fragment all
+// that there is so far: the last one then has it all, and they make no object in a row.
+func (p *partial) arguments() string {
+	joined := p.args.String() + p.join.end()
+	if p.varied || complete(joined) {
+		return joined
+	}
+	var j joiner
+	if all := j.add(p.latest) + j.end(); complete(all) {
+		return all
+	}
+	return joined
 }
 
 // whole tells whether the call has all its arguments and the fragment begins
@@ -68,6 +89,13 @@ func (p *partial) whole(f fragment) bool {
 // made once for each id.
 func (p *partial) repeats(f fragment) bool {
 	return f.id != "" && f.id == p.id && f.name == p.name && strings.Trim(f.arguments, blanks) == strings.Trim(p.args.String(), blanks)
+}
+
+// unended tells whether a fragment of another id goes on with the call: some
+// servers make up an id for each fragment. One that begins a call has a name, and
+// the one before has its arguments by then.
+func (p *partial) unended(f fragment) bool {
+	return f.name == "" && p.name != "" && !complete(p.args.String())
 }
 
 // find returns the call that a fragment goes on, or nil if it begins a new one.
@@ -89,7 +117,7 @@ func (a *assembler) find(f fragment, position int) *partial {
 		}
 	}
 	// Two ids under one index are two calls.
-	if latest != nil && f.id != "" && latest.id != "" {
+	if latest != nil && f.id != "" && latest.id != "" && !latest.unended(f) {
 		return nil
 	}
 	return latest
@@ -102,6 +130,9 @@ func (a *assembler) findWithoutIndex(f fragment, position int) *partial {
 			if p.id == f.id {
 				return p
 			}
+		}
+		if a.last != nil && position == 0 && a.last.unended(f) {
+			return a.last
 		}
 		return nil
 	case a.last == nil || f.name == "":
@@ -122,7 +153,7 @@ func (a *assembler) finish() []session.Call {
 	for _, p := range a.calls {
 		out = append(out, session.Call{
 			ID: strings.ToValidUTF8(p.id, "\uFFFD"), Name: strings.ToValidUTF8(p.name, "\uFFFD"),
-			Arguments: p.args.String() + p.join.end(),
+			Arguments: p.arguments(),
 		})
 	}
 	return out

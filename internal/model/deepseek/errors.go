@@ -170,6 +170,9 @@ func (a *Adapter) httpError(res *http.Response, body []byte) *model.Error {
 		out.Code, out.Message = model.CodeMalformed, "the server answered with "+res.Status+" instead of a stream"
 	case res.StatusCode < 400:
 		out.Message = a.clean("the server redirects to " + redirectTarget(res) + ", which was not followed: the key goes nowhere but to the configured server. Set base_url to the right address.")
+	case res.StatusCode == http.StatusProxyAuthRequired: // of the proxy, where the server is asked without TLS
+		out = wantsLogin(a.proxyOf(res.Request), res)
+		out.Message = a.clean(out.Message)
 	case out.Message == "":
 		out.Message = "the server answered " + a.clean(res.Status) + " without a word"
 	}

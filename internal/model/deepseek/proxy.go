@@ -1,12 +1,54 @@
 package deepseek
 
 import (
+	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"deepseek/internal/model"
 )
+
+// proxyAnswer is told what a proxy says when it is asked for a way to the
+// server. Of a refusal the standard library would hand on no more than the words
+// of the status. The address is named without its user and password.
+func proxyAnswer(_ context.Context, proxy *url.URL, _ *http.Request, res *http.Response) error {
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	e := &model.Error{Code: model.CodeTransport, Status: res.StatusCode, Message: fmt.Sprintf("the proxy %s let nothing through to the server: %s", proxyName(proxy), res.Status)}
+	switch {
+	case res.StatusCode == http.StatusProxyAuthRequired:
+		return wantsLogin(proxyName(proxy), res)
+	case res.StatusCode == http.StatusForbidden, res.StatusCode == http.StatusUnauthorized:
+		e.Code = model.CodeProxy // which another attempt does not change
+	}
+	return e
+}
+
+func proxyName(proxy *url.URL) string { return proxy.Scheme + "://" + proxy.Host }
+
+// wantsLogin is a proxy that wants another user and password than it got, if it
+// got any.
+func wantsLogin(name string, res *http.Response) *model.Error {
+	return &model.Error{
+		Code: model.CodeProxy, Status: res.StatusCode,
+		Message: fmt.Sprintf("the proxy %s wants another user and password than its address has: %s. Set them there, as in http://USER:PASSWORD@HOST:PORT.", name, res.Status),
+	}
+}
+
+// proxyOf names the proxy that a request went through, as far as that is known.
+func (a *Adapter) proxyOf(r *http.Request) string {
+	if t, ok := a.client.Transport.(*http.Transport); ok && t.Proxy != nil && r != nil {
+		if u, err := t.Proxy(r); err == nil && u != nil {
+			return proxyName(u)
+		}
+	}
+	return "on the way to the server"
+}
 
 // CheckProxy says what is wrong with the variable that names the HTTP proxy on
 // the way to the server, if one is. The standard library goes past a proxy whose

@@ -1,9 +1,53 @@
 package deepseek
 
 import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
+
+	"deepseek/internal/model"
 )
+
+func TestAProxyThatRefusesIsNamedWithoutItsPassword(t *testing.T) {
+	for _, base := range []string{"https://model.invalid", "http://model.invalid"} {
+		for status, want := range map[int]struct {
+			code  string
+			again bool
+		}{
+			407: {model.CodeProxy, false},
+			403: {model.CodeProxy, false},
+			502: {model.CodeTransport, true},
+		} {
+			if status != 407 && strings.HasPrefix(base, "http:") {
+				continue // an answer like the server's own
+			}
+			proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+			u, err := url.Parse(proxy.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.User = url.UserPassword("me", "secret")
+			transport := newTransport().(*http.Transport)
+			transport.Proxy = http.ProxyURL(u)
+			a := New(Config{BaseURL: base, Key: testKey, Client: &http.Client{Transport: transport}})
+			_, err = a.Generate(context.Background(), model.Request{}, nil)
+			a.Close()
+			proxy.Close()
+			var failed *model.Error
+			if !errors.As(err, &failed) || failed.Code != want.code || failed.Status != status || model.Retryable(failed) != want.again {
+				t.Errorf("%s, %d: %v, want %s", base, status, err, want.code)
+				continue
+			}
+			if m := failed.Message; !strings.Contains(m, "the proxy "+proxy.URL+" ") || strings.Contains(m, "secret") || strings.Contains(m, "me@") || !strings.Contains(m, http.StatusText(status)) {
+				t.Errorf("%s, %d: %s", base, status, m)
+			}
+		}
+	}
+}
 
 func TestAProxyThatCannotBeReadIsNoticed(t *testing.T) {
 	for _, tt := range []struct {

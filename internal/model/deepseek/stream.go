@@ -246,6 +246,11 @@ func (a *Adapter) failure(ctx, attempt context.Context, err error, what string) 
 	if errors.As(context.Cause(attempt), &timeout) {
 		return timeout
 	}
+	var refused *model.Error // by the proxy
+	if errors.As(err, &refused) {
+		refused.Message = a.clean(refused.Message)
+		return refused
+	}
 	return &model.Error{Code: model.CodeTransport, Message: a.clean(what + ": " + innermost(err).Error())}
 }
 
