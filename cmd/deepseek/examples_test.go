@@ -19,9 +19,9 @@ const exampleModel = `responses:
 // examplesElsewhere are examples that need more than a test can give them
 // offline and without a terminal, with the exit code that says so.
 var examplesElsewhere = map[string]int{
-	`deepseek answer last`:  2, // a terminal to ask in
-	`deepseek attach last`:  2, // the same, and a live run
-	`deepseek attach 7f3kq`: 2, // that session
+	`deepseek answer last`:         2, // a terminal to ask in
+	`deepseek attach last`:         2, // the same, and a live run
+	`deepseek attach last --quiet`: 2, // the same
 }
 
 // TestEveryExampleOfHelpWorks runs each example as it stands, through a shell, in
@@ -56,7 +56,6 @@ func newWorld(t *testing.T) *world {
 	}
 	w := &world{dir: dir, ws: filepath.Join(dir, "ws"), home: filepath.Join(dir, "home")}
 	w.file(t, "ws/README.md", "# A project\n", 0o600)
-	w.file(t, "ws/messages.jsonl", "", 0o600)
 	w.file(t, "llm.yaml", exampleModel+strings.Repeat("  - {text: done}\n", 30), 0o600)
 	for _, editor := range []string{"vi", "nano"} {
 		w.file(t, "bin/"+editor, "#!/bin/sh\ntest -f \"$1\"\n", 0o700)

@@ -17,6 +17,7 @@ import (
 	"deepseek/internal/question"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
+	"deepseek/internal/view"
 )
 
 func newACP(a *App, run func(context.Context, *App, serverOptions) error) *cobra.Command {
@@ -25,7 +26,7 @@ func newACP(a *App, run func(context.Context, *App, serverOptions) error) *cobra
 		Short: "Serve sessions to an editor, over the Agent Client Protocol",
 		Long: "Serve sessions to an editor that speaks the Agent Client Protocol, on standard input and output.\n" +
 			"The editor starts this command by itself; docs/editors.md has what to write into its settings.",
-		Example: `  deepseek acp < messages.jsonl
+		Example: `  deepseek acp
   deepseek acp --model demo --permission read-only`,
 	}, run)
 }
@@ -34,6 +35,7 @@ func runACP(ctx context.Context, a *App, o serverOptions) error {
 	return serveStdio(ctx, a, "acp", o.settings, func(ctx context.Context, in, out *os.File) error {
 		return acp.Serve(ctx, in, out, &acpServer{app: a, flags: o.settings}, acp.Options{
 			Version: buildVersion().Version, Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Note: func(line string) { a.Warnf("deepseek: %s\n", view.OneLine(line)) },
 		})
 	})
 }

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"errors"
+	"io/fs"
+	"slices"
+	"syscall"
 
 	"deepseek/internal/config"
 	"deepseek/internal/logstore"
@@ -26,6 +29,7 @@ var advice = map[string]string{
 	model.CodeServer:          "the fault is the server's: try again later",
 	model.CodeTimeout:         "see whether the server can be reached: deepseek doctor --online",
 	model.CodeTransport:       "see whether the server can be reached: deepseek doctor --online",
+	model.CodeProxy:           "see the address of the proxy in HTTPS_PROXY or HTTP_PROXY; hosts that need none stand in NO_PROXY",
 	model.CodeEmptyResponse:   goesOn,
 	model.CodeStreamClosed:    goesOn,
 	model.CodeMalformed:       "see whether base_url is the address of a model: deepseek doctor --online",
@@ -95,6 +99,9 @@ func advise(err error, c *Coded) string {
 	case errors.Is(err, remote.ErrNotDelivered), errors.Is(err, remote.ErrLost):
 		return "see whether it still runs: deepseek sessions"
 	}
+	if c.Code == CodeLogWrite {
+		return logWriteAdvice(err)
+	}
 	if hint, ok := advice[c.Code]; ok {
 		return hint
 	}
@@ -107,6 +114,32 @@ func advise(err error, c *Coded) string {
 	return advice[CodeFailed]
 }
 
+// fileAdvice says what to do about a file that a person has named: to name
+// another one where it cannot be read, else how its text has to look.
+func fileAdvice(err error, by, format string) string {
+	var unread *fs.PathError
+	if errors.As(err, &unread) {
+		return "name a file that can be read with " + by
+	}
+	return format
+}
+
+// logWriteAdvice says what helps where a log could not be written.
+func logWriteAdvice(err error) string {
+	is := func(list ...error) bool {
+		return slices.ContainsFunc(list, func(e error) bool { return errors.Is(err, e) })
+	}
+	switch {
+	case is(syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG):
+		return "make room on the disk"
+	case is(syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.ENOENT, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG):
+		return "keep sessions where you may write, with --home DIR, or mend the rights of the folder"
+	case is(syscall.EIO):
+		return "the disk does not work: look into the system's log"
+	}
+	return advice[CodeLogWrite]
+}
+
 // configAdvice says where a setting that cannot be used is mended.
 func configAdvice(e *config.Error) string {
 	switch e.Source.Origin {
@@ -115,6 +148,9 @@ func configAdvice(e *config.Error) string {
 	case config.FromFlag:
 		return "give " + e.Source.Name + " another value, or leave it out"
 	case config.FromUser:
+		if e.Unread {
+			return "mend that, or name another file with --config FILE"
+		}
 		return "mend it with: deepseek config edit"
 	case config.FromProject:
 		return "mend the file, which is the project's"

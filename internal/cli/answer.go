@@ -71,6 +71,9 @@ func newAnswer(a *App, run func(context.Context, *App, answerOptions) error) *co
 	f.StringArrayVar(&o.flags.selects, "select", nil, "take an option: `ID=LABEL`; several times for several")
 	f.StringArrayVar(&o.flags.customs, "custom", nil, "answer in words: `ID=TEXT`")
 	f.StringArrayVar(&o.flags.skips, "skip", nil, "skip the question with the `ID`")
+	for name, words := range map[string]func(session.Question) []string{"select": selectWords, "custom": customWords, "skip": skipWords} {
+		_ = cmd.RegisterFlagCompletionFunc(name, completeAnswers(a, words)) // the flag is there
+	}
 	f.StringVar(&o.flags.file, "json", "", "read {\"answers\":[…]} from a `file`, or - for stdin")
 	f.BoolVar(&o.withdraw, "withdraw", false, "take back a late answer that is still queued")
 	f.BoolVar(&o.queue, "queue", false, "do not run a session that nobody runs: only queue the answer")
@@ -381,7 +384,9 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 	case errors.Is(err, prompt.ErrGone):
 		return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s has ended meanwhile", q.callID))
 	case errors.Is(err, prompt.ErrTerminal):
-		return hungUp(ctx, err)
+		return x.unanswered(q, hungUp(ctx, err))
+	case err != nil && errors.As(context.Cause(ctx), new(Signal)):
+		return x.unanswered(q, context.Cause(ctx))
 	case err != nil:
 		return x.refusal(q, err)
 	}
@@ -394,7 +399,7 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 		}
 		return x.accepted(q.callID, "late")
 	case prompt.Interrupted:
-		return Signal{Signal: interrupt}
+		return x.unanswered(q, Signal{Signal: interrupt})
 	case prompt.Closed:
 		return nil // that is on disk
 	case prompt.Expired, prompt.HandedOver:
@@ -406,6 +411,18 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 		}
 	}
 	return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s was settled elsewhere", q.callID))
+}
+
+// unanswered is the error of a card that a signal ended: it recorded nothing.
+func (x *answering) unanswered(q answerable, err error) error {
+	var sig Signal
+	if !errors.As(err, &sig) {
+		return err
+	}
+	return &Coded{
+		Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(),
+		Hint: "no answer was recorded; answer it with: " + x.app.answerCommand(x.cfg.Home, x.t.ref, q.callID),
+	}
 }
 
 // hangupTime is how long the signal may lag behind the loss of the terminal.

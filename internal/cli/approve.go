@@ -51,7 +51,7 @@ func (a *approver) Approve(ctx context.Context, r permission.Request) permission
 	}
 	if a.never() {
 		v := question.Verdict{Because: "This needs approval, and approvals are denied here (--approve never)"}
-		return a.decide(r, what, v)
+		return a.decide(r, what, v, false)
 	}
 	if a.rest != nil {
 		defer a.rest(ctx)()
@@ -63,12 +63,12 @@ func (a *approver) Approve(ctx context.Context, r permission.Request) permission
 		Questions: []session.Question{what.Question()},
 		Commit: func(o question.Outcome) error {
 			logged = true
-			return a.log(r, what, what.Verdict(o), &d)
+			return a.log(r, what, what.Verdict(o), cutShort(o), &d)
 		},
 	})
 	switch {
 	case !logged:
-		return a.decide(r, what, what.Verdict(o))
+		return a.decide(r, what, what.Verdict(o), cutShort(o))
 	case o.Err != nil && o.Err.Code == question.CodeLogWrite:
 		return permission.Decision{Message: what.Verdict(o).Because}
 	}
@@ -90,10 +90,13 @@ func (a *approver) waitID(callID string) string {
 	return a.prefix + callID + ":approval"
 }
 
+// cutShort tells whether the run was cancelled before anybody had decided.
+func cutShort(o question.Outcome) bool { return o.Err != nil && o.Err.Code == question.CodeAborted }
+
 // decide logs a verdict that no wait brought. What cannot be logged is a no.
-func (a *approver) decide(r permission.Request, what question.Approval, v question.Verdict) permission.Decision {
+func (a *approver) decide(r permission.Request, what question.Approval, v question.Verdict, canceled bool) permission.Decision {
 	var d permission.Decision
-	if err := a.log(r, what, v, &d); err != nil {
+	if err := a.log(r, what, v, canceled, &d); err != nil {
 		return permission.Decision{Message: "This needs approval, and the decision could not be logged: " + err.Error()}
 	}
 	return d
@@ -101,8 +104,8 @@ func (a *approver) decide(r permission.Request, what question.Approval, v questi
 
 // log logs the verdict and then says in d what it comes to. It stands whether or
 // not the run was cancelled meanwhile, so nothing but the disk bounds it.
-func (a *approver) log(r permission.Request, what question.Approval, v question.Verdict, d *permission.Decision) error {
-	e := session.ApprovalDecided{CallID: r.CallID, Decision: session.DecisionDenied}
+func (a *approver) log(r permission.Request, what question.Approval, v question.Verdict, canceled bool, d *permission.Decision) error {
+	e := session.ApprovalDecided{CallID: r.CallID, Decision: session.DecisionDenied, Canceled: canceled}
 	switch {
 	case v.ForSession:
 		e.Decision, e.Prefix = session.DecisionSession, what.Prefix

@@ -23,8 +23,35 @@ func (as *asking) announcePermit(c question.Card) {
 		if reason != "" {
 			lines = append(lines, "  "+view.OneLine(reason))
 		}
+		whole := as.o.app.command(as.o.cfg.Home, "questions", as.o.ref, "--json")
+		lines = append(lines, detailLines(q.Detail, "  ", whole)...)
 	}
 	as.screen.Announce(append(lines, "  "+as.o.answerCommand(c.CallID))...)
+}
+
+// How much of what is to be permitted is shown beside the command that answers.
+const (
+	detailMost  = 24 // lines
+	detailBytes = 4 << 10
+)
+
+// detailLines is what a card would permit: the exact command, diff or plan. Where
+// that is long, its middle is left out, and the command that shows it whole is
+// named. It goes to who decides by it, so it hides nothing in a pipe either, and no
+// line of it looks like one of ours: those are indented less.
+func detailLines(detail, indent, whole string) []string {
+	if detail = strings.Trim(detail, "\n"); detail == "" {
+		return nil
+	}
+	short := view.Excerpt(detail, detailMost, detailBytes)
+	var lines []string
+	for l := range strings.SplitSeq(view.Visible(short), "\n") {
+		lines = append(lines, indent+"  "+l)
+	}
+	if short != detail {
+		lines = append(lines, indent+"whole: "+whole)
+	}
+	return lines
 }
 
 // offers tells whether the terminal asks for a card. One that permits something

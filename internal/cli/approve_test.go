@@ -130,12 +130,12 @@ func TestNobodyToAskAndNeverAreDenied(t *testing.T) {
 	}
 }
 
-func TestCancelWhileAskedIsLoggedAsDenied(t *testing.T) {
+func TestCancelWhileAskedIsLoggedAsDeniedByNobody(t *testing.T) {
 	d := newDesk(t, false)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(d.service.Provide(func(question.Card) bool { return true }))
 	t.Cleanup(d.service.Watch(func(ev question.Event) { cancel() }))
-	if got := d.approver.Approve(ctx, gitPush); got.Allowed || len(d.log) != 2 || !strings.Contains(d.log[1], `"denied"`) {
+	if got := d.approver.Approve(ctx, gitPush); got.Allowed || len(d.log) != 2 || !strings.Contains(d.log[1], `"denied"`) || !strings.Contains(d.log[1], `"canceled":true`) {
 		t.Fatalf("%+v %v", got, d.log)
 	}
 }

@@ -228,7 +228,7 @@ func (as *asking) restore() {
 
 // prompter opens the terminal for cards. The caller owes the terminal's Close.
 func (a *App) prompter(cfg *config.Config, drafts string, screen prompt.Screen) (*prompt.TTY, *prompt.Prompter, error) {
-	tty, err := prompt.OpenTTY()
+	tty, err := prompt.OpenTTY(a.guard)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the terminal: %w", err)
 	}
@@ -280,7 +280,7 @@ func (d *localDesk) Attach(context.Context) (remaining time.Duration, timed bool
 }
 
 func promptEnded(e question.Ended) prompt.Ended {
-	return prompt.Ended{Outcome: e.Outcome, Mine: e.Mine}
+	return prompt.Ended{Outcome: e.Outcome, Mine: e.Mine, Answers: e.Answers}
 }
 
 func (d *localDesk) Respond(ctx context.Context, answers []session.Answer) (bool, error) {

@@ -30,7 +30,7 @@ func newAttach(a *App, run func(context.Context, *App, attachOptions) error) *co
 		Short:             "Answer whatever a live run asks",
 		Long:              "Stay beside a live run, in this terminal, and answer whatever it asks. It ends when the run ends, or by Ctrl+C.",
 		Example: `  deepseek attach last
-  deepseek attach 7f3kq`,
+  deepseek attach last --quiet`,
 		Args: arguments("SESSION"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.session = args[0]

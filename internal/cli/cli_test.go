@@ -92,7 +92,7 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"completion", "fihs"}, "did you mean fish?"},
 		{[]string{"help", "modles"}, "did you mean `deepseek models`?"},
 		{[]string{"help", "config", "gte"}, "did you mean `deepseek config get`?"},
-		{[]string{"--config", "/dev/null/none.yaml", "config"}, "/dev/null/none.yaml: not a directory"},
+		{[]string{"--config", "/dev/null/none.yaml", "config"}, "/dev/null/none.yaml: the configuration cannot be read: not a directory"},
 		{[]string{"--cwd", "/dev/null/none", "config"}, "/dev/null/none"},
 		{[]string{"models", "--online", "--base-url", "nowhere"}, "--base-url: is no address"},
 	} {

@@ -32,8 +32,18 @@ func (a *App) located(hint string) string {
 			dir = " --cwd " + quote(cwd)
 		}
 	}
+	config := place
+	if a.global.config != "" {
+		if file, err := filepath.Abs(a.global.config); err == nil {
+			config += " --config " + quote(file)
+		}
+	}
 	for _, c := range []struct{ command, place string }{
-		{"deepseek run -c", place + dir}, {"deepseek show last", place + dir}, {"deepseek sessions", place}, {"deepseek questions", place},
+		{"deepseek config edit", config},
+		{"deepseek run -c", place + dir},
+		{"deepseek show last", place + dir},
+		{"deepseek sessions", place},
+		{"deepseek questions", place},
 	} {
 		before, after, found := strings.Cut(hint, c.command)
 		if found && (after == "" || strings.ContainsAny(after[:1], " :;`\n")) && !strings.Contains(after, " --home ") {

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
+	"deepseek/internal/session"
 	"deepseek/internal/view"
 )
 
@@ -86,6 +88,54 @@ func completeCalls(a *App) completion {
 		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }
+
+// completeAnswers completes the value of a flag that answers a question: id=LABEL
+// of its options, id= where it takes words, or the id alone.
+func completeAnswers(a *App, of func(session.Question) []string) completion {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) == 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		_, paths, err := a.locate(args[:1])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		list, _, err := readQuestions(cmd.Context(), paths[0], true)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var out []string
+		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		for _, batch := range list.Active {
+			if len(args) > 1 && !strings.HasPrefix(batch.CallID, args[1]) {
+				continue
+			}
+			for _, q := range batch.Questions {
+				for _, word := range of(q) {
+					if strings.HasSuffix(word, "=") {
+						directive |= cobra.ShellCompDirectiveNoSpace
+					}
+					if !strings.ContainsFunc(word, unicode.IsControl) { // a shell has one line for it
+						out = matching(out, toComplete, nil, word, q.Question)
+					}
+				}
+			}
+		}
+		return out, directive
+	}
+}
+
+// The words of --select, --custom and --skip.
+func selectWords(q session.Question) (words []string) {
+	for _, o := range q.Options {
+		words = append(words, q.ID+"="+o.Label)
+	}
+	return words
+}
+
+func customWords(q session.Question) []string { return []string{q.ID + "="} }
+
+func skipWords(q session.Question) []string { return []string{q.ID} }
 
 // onlyFirst completes the first argument alone.
 func onlyFirst(complete completion) completion {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -43,7 +41,8 @@ func runConfigEdit(_ context.Context, a *App, _ configOptions) error {
 }
 
 // edit runs the person's editor on a file, on this program's own streams. The
-// editor shares the terminal, and what Ctrl+C means there is the editor's to say.
+// editor shares the terminal, and what Ctrl+C and Ctrl+\ mean there is the
+// editor's to say. Other signals end both.
 func (a *App) edit(path string) error {
 	editor := ""
 	for _, name := range []string{"EDITOR", "VISUAL"} { // the last that is set
@@ -59,11 +58,15 @@ func (a *App) edit(path string) error {
 	}
 	cmd := exec.Command("/bin/sh", "-c", editor+` "$1"`, "sh", path)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = a.Env, a.streams.In, a.streams.Out, a.streams.Err
-	got := make(chan os.Signal, 1)
-	signal.Notify(got, syscall.SIGINT, syscall.SIGQUIT)
-	defer signal.Stop(got)
-	err := cmd.Run()
 	var exit *exec.ExitError
+	edited, err := a.startForeground(cmd, syscall.SIGINT, syscall.SIGQUIT)
+	if err == nil {
+		end := edited.wait()
+		if end.signal != nil {
+			return end.signal
+		}
+		err = end.err
+	}
 	switch {
 	case errors.As(err, &exit) && exit.ExitCode() == 127:
 		return usagef("the editor %q cannot be run\nset VISUAL or EDITOR to one that can", cut(editor))

@@ -84,7 +84,7 @@ func classify(err error) *Coded {
 	case errors.As(err, &ask):
 		return &Coded{Exit: ExitFailed, Code: ask.Code, Message: ask.Message}
 	case errors.As(err, &sig):
-		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error()}
+		return &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(), Hint: "nothing that was on disk is lost: give the command again"}
 	case errors.As(err, &mod):
 		message := mod.Message
 		if mod.Status != 0 {

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/google/uuid"
 
 	"deepseek/internal/config"
 	"deepseek/internal/question"
@@ -21,7 +24,10 @@ const (
 )
 
 // hooks runs the command of --on-question. What becomes of it neither delays
-// nor fails the run. mu owns closed, and that none starts after it, late and groups.
+// nor fails the run: that ends while commands still run, and each has a watcher of
+// its own, a process that outlives this one and ends the command's group hookAfter
+// later, whatever ended the run. mu owns closed, and that none starts after it, and
+// groups.
 type hooks struct {
 	command string
 	dir     string
@@ -29,11 +35,10 @@ type hooks struct {
 
 	mu     sync.Mutex
 	closed bool
-	late   *time.Timer  // of the end, once closed
 	groups map[int]bool // of the commands that run
 	ctx    context.Context
 	cancel context.CancelFunc
-	work   sync.WaitGroup
+	starts sync.WaitGroup // those whose command and watcher are being started
 }
 
 // hookNote is what the command reads on its standard input.
@@ -77,16 +82,21 @@ func (o *owner) hook(state string, c question.Card) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closed {
-		h.work.Go(func() { h.run(o.key.Bytes(note), env) })
+		h.starts.Add(1)
+		go h.run(o.key.Bytes(note), env)
 	}
 }
 
-// run ends when the command and everything in its process group has ended.
+// run ends when the command and everything in its process group has ended, which
+// is hookAfter after the end of the run at the latest.
 func (h *hooks) run(note []byte, env []string) {
+	started := sync.OnceFunc(h.starts.Done)
+	defer started()
 	ctx, cancel := context.WithTimeout(h.ctx, hookTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", h.command)
-	cmd.Dir, cmd.Env, cmd.Stdin = h.dir, env, bytes.NewReader(note)
+	mark := "DEEPSEEK_HOOK=" + uuid.NewString()
+	cmd.Dir, cmd.Env, cmd.Stdin = h.dir, append(env, mark), bytes.NewReader(note)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -96,8 +106,53 @@ func (h *hooks) run(note []byte, env []string) {
 	group := cmd.Process.Pid
 	h.note(group, true)
 	defer h.note(group, false)
+	defer watchGroup(group, mark)()
+	started()
 	_ = cmd.Wait()
 	endGroup(ctx, group)
+}
+
+// groupWatcher waits until its standard input ends, as it does with this process
+// too, and then ends the process group $1 unless that ends by itself within $2
+// seconds, and $3 seconds of the watcher's own start. Where the system shows
+// environments, what has left the group is known by the variable $4, which only
+// the command has. It asks every second: the number stays the group's as long as
+// something is in it.
+const groupWatcher = `trap '' HUP INT TERM QUIT
+left() { grep -lsF -- "$1" /proc/[0-9]*/environ | sed 's,/proc/,,; s,/environ,,'; }
+n=$(($(date +%s) + $3))
+read -r _
+n=$((n - $(date +%s)))
+[ "$n" -lt "$2" ] || n=$2
+while kill -s 0 -- "-$1" 2>/dev/null || [ -n "$(left "$4")" ]; do
+	if [ "$n" -le 0 ]; then
+		kill -s KILL -- "-$1" 2>/dev/null
+		for pid in $(left "$4"); do kill -s KILL "$pid" 2>/dev/null; done
+		exit
+	fi
+	n=$((n - 1))
+	sleep 1
+done`
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+
+// watchGroup starts the watcher of a group. The function that it returns ends it,
+// once the group has ended. Where none can be started, this process alone ends
+// the group, as long as it lives.
+func watchGroup(group int, mark string) (end func()) {
+	cmd := exec.Command("/bin/sh", "-c", groupWatcher, "sh", strconv.Itoa(group), seconds(hookAfter), seconds(hookTime), mark)
+	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
+	// A group of its own, and the session of the run: orphans are looked for in others.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil || cmd.Start() != nil {
+		return func() {}
+	}
+	return func() {
+		_ = cmd.Process.Kill() // it waits, and has begun nothing
+		_ = in.Close()
+		_ = cmd.Wait()
+	}
 }
 
 // endGroup returns when nothing of a process group runs any more, which it ends
@@ -155,23 +210,18 @@ func (h *hooks) ending() {
 	defer h.mu.Unlock()
 	if !h.closed {
 		h.closed = true
-		h.late = time.AfterFunc(hookAfter, h.cancel)
+		time.AfterFunc(hookAfter, h.cancel)
 	}
 }
 
-// close returns when none runs any more.
+// close returns when each command is started and watched: it does not wait for
+// their end.
 func (h *hooks) close() {
 	if h == nil {
 		return
 	}
 	h.ending()
-	h.work.Wait()
-	h.cancel()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.late != nil { // nil where kill came first
-		h.late.Stop()
-	}
+	h.starts.Wait()
 }
 
 // kill ends what runs by force, and without waiting: for a process that is about

@@ -13,6 +13,7 @@ import (
 
 	"deepseek/internal/config"
 	"deepseek/internal/permission"
+	"deepseek/internal/prompt"
 )
 
 // App is one invocation: what Main was handed, and the global flags. Commands
@@ -25,8 +26,9 @@ type App struct {
 	streams   Streams
 	terminals struct{ in, out, err bool } // which streams are: a table asks for each of its cells
 	global    globalOptions
-	json      bool // failures are told on stdout too, as JSON
-	running   bool // a command's own function was reached
+	json      bool          // failures are told on stdout too, as JSON
+	running   bool          // a command's own function was reached
+	guard     *prompt.Guard // of the terminal's modes; nil where there is none
 }
 
 type globalOptions struct{ home, cwd, config string }
@@ -35,7 +37,11 @@ type globalOptions struct{ home, cwd, config string }
 // exit code. It reads nothing of the process but what it is handed, save the
 // working directory and signals, and leaves nothing running.
 func Main(argv []string, streams Streams, env []string) (code int) {
+	if len(argv) == 2 && argv[1] == prompt.GuardCommand && prompt.StandGuard() {
+		return ExitOK
+	}
 	a := newApp(streams, env)
+	defer a.guard.Close()
 	// Asking for SIGPIPE makes writing to a closed stdout an error instead of
 	// the end; ignoring it would be inherited by every child.
 	pipe := make(chan os.Signal, 1)
@@ -53,6 +59,9 @@ func newApp(streams Streams, env []string) *App {
 	a := &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams}
 	if a.Getenv("GITHUB_ACTIONS") == "true" {
 		a.Err.guard = newWorkflowGuard()
+	}
+	if streams.guard != nil {
+		a.guard = prompt.NewGuard(streams.guard(env))
 	}
 	a.terminals.in, a.terminals.out, a.terminals.err = isTerminal(streams.In), isTerminal(streams.Out), isTerminal(streams.Err)
 	return a

@@ -50,20 +50,20 @@ func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandP
 func manPage(cmd *cobra.Command) string {
 	var b strings.Builder
 	name := manName(cmd)
-	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s\" \"deepseek\"\n", roff(strings.ToUpper(name)), roff("deepseek "+buildVersion().Version))
+	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s\" \"deepseek\"\n.ad l\n.nh\n", roff(strings.ToUpper(name)), roff("deepseek "+buildVersion().Version))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
 	if cmd.Long != "" {
-		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(cmd.Long))
+		fmt.Fprintf(&b, ".SH DESCRIPTION\n%s", manText(cmd.Long))
 	}
-	block := func(title, text string) {
-		if text = strings.TrimRight(text, "\n"); text != "" {
-			fmt.Fprintf(&b, ".SH %s\n.nf\n%s\n.fi\n", title, roff(text))
+	section := func(title, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, ".SH %s\n%s", title, text)
 		}
 	}
-	block("OPTIONS", cmd.LocalFlags().FlagUsagesWrapped(76))
-	block("GLOBAL OPTIONS", cmd.InheritedFlags().FlagUsagesWrapped(76))
-	block("EXAMPLES", cmd.Example)
+	section("OPTIONS", manFlags(cmd.LocalFlags().FlagUsages()))
+	section("GLOBAL OPTIONS", manFlags(cmd.InheritedFlags().FlagUsages()))
+	section("EXAMPLES", manText(cmd.Example))
 	var also []string
 	if cmd.HasParent() {
 		also = append(also, manName(cmd.Parent())+"(1)")
@@ -75,6 +75,55 @@ func manPage(cmd *cobra.Command) string {
 	}
 	if len(also) > 0 {
 		fmt.Fprintf(&b, ".SH SEE ALSO\n%s\n", roff(strings.Join(also, ", ")))
+	}
+	return b.String()
+}
+
+// manText is a text whose lines the formatter fills, each on its own. Those that
+// begin with a space are shown as they are.
+func manText(text string) string {
+	var b strings.Builder
+	exact, before := false, false // within such lines; a line of the paragraph stands before
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
+		indented := strings.HasPrefix(line, " ")
+		switch {
+		case line == "" && !exact:
+			b.WriteString(".PP\n")
+			before = false
+			continue
+		case indented && !exact:
+			b.WriteString(".nf\n")
+		case !indented && line != "" && exact:
+			b.WriteString(".fi\n")
+		case !indented && before:
+			b.WriteString(".br\n")
+		}
+		exact = indented || line == ""
+		before = !exact
+		b.WriteString(roff(line) + "\n")
+	}
+	if exact {
+		b.WriteString(".fi\n")
+	}
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	return b.String()
+}
+
+// manFlags is the help's list of flags, one a line, as tags with their texts.
+func manFlags(usages string) string {
+	var b strings.Builder
+	for line := range strings.SplitSeq(strings.TrimRight(usages, "\n"), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if tag, text, ok := strings.Cut(line, "  "); ok && strings.HasPrefix(line, "-") {
+			fmt.Fprintf(&b, ".TP\n\\fB%s\\fR\n%s\n", roff(tag), roff(strings.TrimSpace(text)))
+			continue
+		}
+		b.WriteString(roff(line) + "\n") // the text goes on
 	}
 	return b.String()
 }

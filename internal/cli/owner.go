@@ -262,7 +262,7 @@ func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Mod
 		}
 		s, err := script.Load(file)
 		if err != nil {
-			return nil, usagef("%v\na script is a list `responses:` of {text, reasoning, tool_calls, finish, delay_ms, usage, error}", err)
+			return nil, usagef("%v\n%s", err, fileAdvice(err, "--model script:FILE", "a script is a list `responses:` of {text, reasoning, tool_calls, finish, delay_ms, usage, error}"))
 		}
 		rc.Provider, rc.Model = s.Provider(), model.ScriptPrefix+file
 		return s, nil

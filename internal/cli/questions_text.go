@@ -55,7 +55,7 @@ func (p *questionPrinter) active(q sessionQuestions, active remote.ActiveQuestio
 		state += ", its answer is queued"
 	}
 	p.heading(age(active.AskedAt, p.now), state, q)
-	p.questions(active.Questions)
+	p.questions(q, active.Questions)
 	words := []string{"answer", q.ref, active.CallID}
 	if active.Queued {
 		p.line("to take the answer back:")
@@ -66,7 +66,7 @@ func (p *questionPrinter) active(q sessionQuestions, active remote.ActiveQuestio
 
 func (p *questionPrinter) wait(q sessionQuestions, w remote.Wait) {
 	p.heading("now", string(w.Kind)+", the run waits", q)
-	p.questions(w.Questions)
+	p.questions(q, w.Questions)
 	if w.Kind.Permits() {
 		p.line("answer it in the terminal of the run; if that has --answerer remote, also with:")
 	}
@@ -104,13 +104,16 @@ func (p *questionPrinter) heading(age, state string, q sessionQuestions) {
 	p.printf("%s\n", a.fit(strings.Join([]string{age, state, a.folder(q.cwd)}, "  ")))
 }
 
-func (p *questionPrinter) questions(questions []session.Question) {
+func (p *questionPrinter) questions(of sessionQuestions, questions []session.Question) {
 	for _, q := range questions {
 		text := q.Question
 		if q.Header != "" {
 			text = q.Header + ": " + text
 		}
 		p.line(text)
+		for _, l := range detailLines(q.Detail, questionIndent, p.app.command(p.home, "questions", of.ref, "--json")) {
+			p.printf("%s\n", l)
+		}
 		if len(q.Options) == 0 {
 			continue
 		}

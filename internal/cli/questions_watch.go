@@ -11,6 +11,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
+
+	"deepseek/internal/view"
 )
 
 // watchEvery is how often --watch looks. Looking costs little where nothing has
@@ -104,7 +106,7 @@ func (w *questionWatch) look(ctx context.Context) error {
 func (w *questionWatch) text(found []sessionQuestions, notes []string, now time.Time) string {
 	var b bytes.Buffer
 	if w.a.printQuestions(&b, w.home, found, w.settled(), now) == 0 {
-		b.WriteString("no question waits for an answer\n")
+		b.WriteString(strings.Join(w.a.wrap("no question waits for an answer", ""), "\n") + "\n")
 	}
 	for _, n := range notes {
 		b.WriteString("\n" + w.a.fit(n) + "\n")
@@ -120,12 +122,21 @@ func (w *questionWatch) draw(text string) {
 	}
 	b.WriteString(toTop)
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	for _, l := range cutRows(append([]string{"what waits for you; Ctrl+C ends", ""}, lines...), columns, rows-1) {
+	for _, l := range cutRows(append([]string{watchHeading(columns), ""}, lines...), columns, rows-1) {
 		b.WriteString(l + eraseTail + "\n")
 	}
 	b.WriteString(eraseRest)
 	w.drawn = text
 	w.a.Printf("%s", b.String())
+}
+
+// watchHeading is as much of the first line as there is room for.
+func watchHeading(columns int) string {
+	const whole, least = "what waits for you; Ctrl+C ends", "Ctrl+C ends"
+	if len(whole) <= columns {
+		return whole
+	}
+	return view.Fit(least, columns, "")
 }
 
 // cutRows is as many of the lines as so many rows hold, of which a line that is

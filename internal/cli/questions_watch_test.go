@@ -116,3 +116,13 @@ func TestAListHigherThanTheScreenIsCut(t *testing.T) {
 		}
 	}
 }
+
+// TestWatchFitsANarrowTerminal: at no width is a word of ours broken.
+func TestWatchFitsANarrowTerminal(t *testing.T) {
+	for columns := 11; columns < 60; columns++ {
+		heading := watchHeading(columns)
+		if len(heading) > columns || !strings.HasSuffix(heading, "Ctrl+C ends") {
+			t.Errorf("%d columns: %q", columns, heading)
+		}
+	}
+}

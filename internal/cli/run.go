@@ -110,7 +110,7 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 	var answers *question.Script
 	if o.answers != "" {
 		if answers, err = question.LoadAnswers(o.answers); err != nil {
-			return usagef("%v\nan entry is {match: {id, header or question}, and one of select, custom, skip}", err)
+			return usagef("%v\n%s", err, fileAdvice(err, "--answers FILE", "an entry is {match: {id, header or question}, and one of select, custom, skip}"))
 		}
 	}
 	ctx, signals := Watch(ctx, a.Exit)

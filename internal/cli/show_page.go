@@ -7,11 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/term"
 
@@ -55,15 +53,12 @@ func (a *App) pager() string {
 	return "less"
 }
 
-// pagerGrace is how long a pager may take to give the terminal back.
-const pagerGrace = 2 * time.Second
-
 // paged writes to stdout, on a terminal through the pager. It returns when the
 // pager has ended; a pager that is left early ends the writing, quietly.
 //
 // The pager shares this program's group and terminal, so Ctrl+C reaches both.
-// What it means is the pager's to say: it may end a search there. SIGTERM and
-// SIGHUP end both.
+// What it means is the pager's to say: it may end a search there. Other signals
+// end both.
 func (a *App) paged(ctx context.Context, signals *Signals, write func(io.Writer) error) (err error) {
 	pager := a.pager()
 	if pager == "" {
@@ -75,24 +70,18 @@ func (a *App) paged(ctx context.Context, signals *Signals, write func(io.Writer)
 	if err != nil {
 		return err
 	}
-	got := make(chan os.Signal, 4)
-	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(got)
-	if err := cmd.Start(); err != nil {
+	shown, err := a.startForeground(cmd)
+	if err != nil {
 		return a.printWhole(ctx, write)
 	}
 	signals.Stop()
-	ended, by := make(chan struct{}), make(chan pagerEnd, 1)
-	go func() { by <- guardPager(cmd.Process, got, ended) }()
 	err = errors.Join(write(in), in.Close())
-	waited := cmd.Wait()
-	close(ended)
-	end := <-by
+	end := shown.wait()
 	if end.signal != nil {
 		return end.signal
 	}
-	if waited != nil && !end.interrupted {
-		return pagerFailed(pager, waited)
+	if end.err != nil && !end.interrupted {
+		return pagerFailed(pager, end.err)
 	}
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -114,40 +103,6 @@ func pagerFailed(pager string, err error) error {
 		c.Message = fmt.Sprintf("the pager %q failed: %v", cut(pager), err)
 	}
 	return c
-}
-
-// pagerEnd is what ended a pager from here.
-type pagerEnd struct {
-	signal      error // nil if none
-	interrupted bool  // the keyboard's signal came while it ran
-}
-
-// guardPager ends the pager on a signal other than the keyboard's. It returns
-// when the pager has ended.
-func guardPager(p *os.Process, got <-chan os.Signal, ended <-chan struct{}) (end pagerEnd) {
-	for {
-		var sig os.Signal
-		select {
-		case <-ended:
-			return end
-		case sig = <-got:
-		}
-		if sig == syscall.SIGINT {
-			end.interrupted = true
-			continue
-		}
-		_ = p.Signal(syscall.SIGTERM) // it may have ended
-		t := time.NewTimer(pagerGrace)
-		defer t.Stop()
-		select {
-		case <-ended:
-		case <-t.C:
-			_ = p.Kill()
-			<-ended
-		}
-		end.signal = Signal{sig.(syscall.Signal)}
-		return end
-	}
 }
 
 // pagerEnv makes less end at once where everything fits, and show colours.

@@ -34,7 +34,7 @@ func newShow(o *owner) *show {
 // echo switches whether the terminal shows what is typed; nil without one.
 func (a *App) echo() *prompt.Echo {
 	if f, ok := a.streams.In.(*os.File); ok && a.InTerminal() {
-		return prompt.NewEcho(f)
+		return prompt.NewEcho(f, a.guard)
 	}
 	return nil
 }

@@ -5,23 +5,53 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/term"
 
 	"deepseek/internal/config"
+	"deepseek/internal/prompt"
 )
 
 // Streams are the three of a process. What is an *os.File may be a terminal.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+
+	// guard makes the command that starts this program as a guard of the terminal;
+	// nil where the program is another, such as a test.
+	guard func(env []string) func(orders, tty *os.File) *exec.Cmd
 }
 
-// Std are those of this process.
-func Std() Streams { return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr} }
+// Std are those of this process, which is the program.
+func Std() Streams { return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, guard: selfAsGuard} }
+
+// selfAsGuard starts this program as a guard, in a process group of its own: what
+// the terminal ends or stops is the one that it guards. It has that one's
+// environment but for the key, and with it the mark of the session whose tool this
+// process is.
+func selfAsGuard(env []string) func(orders, tty *os.File) *exec.Cmd {
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, config.KeyVariable+"=") })
+	return func(orders, tty *os.File) *exec.Cmd {
+		path := "/proc/self/exe" // the very one, should another be there by now
+		if runtime.GOOS != "linux" {
+			var err error
+			if path, err = os.Executable(); err != nil {
+				path = ""
+			}
+		}
+		return &exec.Cmd{
+			Path: path, Args: []string{"deepseek", prompt.GuardCommand}, Env: env, Dir: "/",
+			Stdin: orders, ExtraFiles: []*os.File{tty}, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
+		}
+	}
+}
 
 // output is stdout or stderr. A reader that has gone away (`| head -1`) is no
 // failure: from then on writing does nothing, and the work goes on. Any other

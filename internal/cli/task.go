@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -226,5 +228,43 @@ func (t scriptTask) check() error {
 func yamlReason(err error) string {
 	words := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
 	words, _, _ = strings.Cut(words, " in type ") // a name of ours
-	return strings.TrimPrefix(words, "unmarshal errors: ")
+	words = strings.TrimPrefix(words, "unmarshal errors: ")
+	return yamlMismatch().ReplaceAllStringFunc(words, func(s string) string {
+		m := yamlMismatch().FindStringSubmatch(s)
+		return fmt.Sprintf("%s%s is no %s", yamlKind(m[1]), m[2], goKind(m[3]))
+	})
+}
+
+// yamlMismatch is how the decoder says that a value is of another kind: with the
+// names of its tag and of our type.
+var yamlMismatch = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("cannot unmarshal !!(\\w+)( `[^`]*`)? into (\\S+)( \\{.*\\})?")
+})
+
+func yamlKind(tag string) string {
+	switch tag {
+	case "str":
+		return "the text"
+	case "seq":
+		return "a list"
+	case "map":
+		return "a mapping"
+	}
+	return "the value"
+}
+
+func goKind(name string) string {
+	switch name = strings.TrimLeft(name, "*"); {
+	case strings.HasPrefix(name, "[]"):
+		return "list"
+	case name == "string":
+		return "text"
+	case strings.HasPrefix(name, "int"):
+		return "whole number"
+	case strings.HasPrefix(name, "float"):
+		return "number"
+	case name == "bool":
+		return "true or false"
+	}
+	return "mapping"
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,6 +29,29 @@ func (s Setting) parse(text string) (any, error) {
 	return v, nil
 }
 
+// wholes says which whole numbers a setting takes: what its check lets pass of
+// those that any may have.
+func (s Setting) wholes() string {
+	low, high, also := math.MinInt32, math.MaxInt32, ""
+	takes := func(n int) bool { return s.check == nil || s.check(n) == nil }
+	if !takes(low) && takes(-1) && !takes(0) {
+		also = ", or -1"
+	}
+	switch {
+	case takes(low):
+	case takes(0):
+		low = 0
+	default:
+		low = 1
+	}
+	for _, n := range []int{256, MaxWait} { // the only bounds from above
+		if takes(n) && !takes(n+1) {
+			high = n
+		}
+	}
+	return fmt.Sprintf("from %d to %d%s", low, high, also)
+}
+
 func (s Setting) convert(text string) (any, error) {
 	switch s.Kind {
 	case Text:
@@ -44,7 +68,7 @@ func (s Setting) convert(text string) (any, error) {
 	case Whole:
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no whole number in range", text)
+			return nil, fmt.Errorf("%q is no whole number %s", text, s.wholes())
 		}
 		return int(n), nil
 	case Number:

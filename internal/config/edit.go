@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/google/renameio/v2"
 	"go.yaml.in/yaml/v3"
@@ -118,14 +119,36 @@ func (f *userFile) at(key string) int {
 
 // write replaces the file. A link stays a link.
 func (f *userFile) write(data []byte) error {
-	path := f.path
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	path, err := target(f.path)
+	if err != nil {
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	return renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(filepath.Dir(path)), renameio.IgnoreUmask(), renameio.WithExistingPermissions())
+}
+
+// maxLinks is how many links one after the other are followed, as the system does.
+const maxLinks = 40
+
+// target is the file that a path leads to, through links to what need not be
+// there yet.
+func target(path string) (string, error) {
+	for range maxLinks {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real, nil
+		}
+		to, err := os.Readlink(path)
+		if err != nil {
+			return path, nil // no link: it is missing itself, or says later what is wrong
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", fmt.Errorf("%s: %w", path, syscall.ELOOP)
 }
 
 // node makes the YAML of a value. Text is quoted where it would read as something else.
@@ -180,6 +203,10 @@ func Check(path string) error {
 
 // Begin makes a user file that says what belongs in it, 0600, unless there is one.
 func Begin(path string) error {
+	path, err := target(path)
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

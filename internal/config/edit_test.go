@@ -1,9 +1,11 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"deepseek/internal/model"
@@ -147,6 +149,45 @@ func FuzzSetChangesOneValue(f *testing.F) {
 			t.Errorf("%q changed more", before)
 		}
 	})
+}
+
+// Nor does a link give way to a file because what it leads to is not there yet.
+func TestSetMakesWhatALinkLeadsTo(t *testing.T) {
+	for name, begin := range map[string]bool{"set": false, "begun first": true} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t, "", "")
+			dots := t.TempDir()
+			if err := errors.Join(os.MkdirAll(p.home, 0o700), os.Symlink(filepath.Join(dots, "link"), p.user), os.Symlink("new/file.yaml", filepath.Join(dots, "link"))); err != nil {
+				t.Fatal(err)
+			}
+			if begin {
+				if err := Begin(p.user); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := Set(p.user, "mode", "timed"); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(dots, "new/file.yaml")); err != nil || !strings.HasSuffix(string(got), "mode: timed\n") {
+				t.Errorf("%v: %s", err, got)
+			}
+			for _, link := range []string{p.user, filepath.Join(dots, "link")} {
+				if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+					t.Errorf("%s is no link any more: %v", link, err)
+				}
+			}
+		})
+	}
+}
+
+func TestSetSaysThatLinksGoRound(t *testing.T) {
+	p := newPlace(t, "", "")
+	if err := errors.Join(os.MkdirAll(p.home, 0o700), os.Symlink(p.user, p.user)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Begin(p.user); !errors.Is(err, syscall.ELOOP) {
+		t.Error(err)
+	}
 }
 
 func TestSetKeepsALink(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -107,10 +108,16 @@ func (r reader) parse(data []byte) (*yaml.Node, *Error) {
 		return nil, nil
 	} else if err != nil {
 		line, reason := yamlFault(err)
+		if line == 0 {
+			line, reason = unplaced(data, reason)
+		}
 		return nil, r.errorAt(line, "", "%s", reason)
 	}
-	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
-		return nil, r.errorAt(0, "", "holds more than one document")
+	if err := dec.Decode(&more); err == nil {
+		return nil, r.errorAt(more.Line, "", "holds more than one document: this line begins the second")
+	} else if !errors.Is(err, io.EOF) {
+		line, reason := yamlFault(err)
+		return nil, r.errorAt(line, "", "%s", reason)
 	}
 	root := doc.Content[0]
 	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
@@ -215,6 +222,24 @@ func yamlFault(err error) (int, string) {
 	}
 	line, _ := strconv.Atoi(m[1]) // no line reads as 0
 	return line, m[2]
+}
+
+// unplaced finds the line of a fault of which the parser does not say it: in the
+// first one, a control byte, or in the file as a whole (0).
+func unplaced(data []byte, reason string) (int, string) {
+	switch {
+	case strings.HasPrefix(reason, "control characters"):
+		at := bytes.IndexFunc(data, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\u0085", r) })
+		if at < 0 {
+			return 0, reason
+		}
+		return 1 + bytes.Count(data[:at], []byte("\n")), reason
+	case strings.HasPrefix(reason, "unknown anchor"), strings.HasPrefix(reason, "document contains"), strings.HasPrefix(reason, "anchor "):
+		return 0, reason
+	case bytes.HasPrefix(data, []byte("\t")):
+		reason = "begins with a tab: indent with blanks"
+	}
+	return 1, reason
 }
 
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

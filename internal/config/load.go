@@ -111,7 +111,13 @@ func (c *Config) userLayer(named bool) (layer, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, r.errorAt(0, "", "%s", plainReason(err))
+		reason := "the configuration cannot be read: " + plainReason(err)
+		if missing(err) {
+			reason = "there is no such configuration file"
+		}
+		bad := r.errorAt(0, "", "%s", reason)
+		bad.Unread = true
+		return nil, bad
 	}
 	return r.read(data)
 }

@@ -98,7 +98,7 @@ func TestUserFileErrors(t *testing.T) {
 		{"wait of zero", "timeout: 0\n", "timeout: 0 is neither -1 nor from 1 to 2147483 seconds"},
 		{"wait too long", "timeout: 2147484\n", "timeout: 2147484 is neither"},
 		{"minus two", "max_timeout: -2\n", "max_timeout: -2 is neither"},
-		{"huge number", "max_steps: 99999999999\n", "max_steps: \"99999999999\" is no whole number in range"},
+		{"huge number", "max_steps: 99999999999\n", "max_steps: \"99999999999\" is no whole number from 1 to 2147483647"},
 		{"number for a duration", "max_duration: 60\n", "max_duration: wants a duration such as 90s or 2h"},
 		{"duration of zero", "max_duration: 0s\n", "max_duration: 0s is not above zero"},
 		{"temperature", "temperature: 3\n", "temperature: 3 is not from 0 to 2"},
@@ -109,7 +109,10 @@ func TestUserFileErrors(t *testing.T) {
 		{"server port", "mcp_servers:\n  a:\n    url: http://host:99999\n", "has a port that is not from 1 to 65535"},
 		{"twice", "model: a\nmodel: b\n", "config.yaml:2: model: stands already on line 1"},
 		{"broken YAML", "model: a\n  b: c\n", "config.yaml:"},
-		{"two documents", "model: a\n---\nmodel: b\n", "holds more than one document"},
+		{"two documents", "model: a\n---\nmodel: b\n", "config.yaml:2: holds more than one document"},
+		{"a tab", "\tmode: timed\n", "config.yaml:1: begins with a tab"},
+		{"a control byte", "mode: timed\nmodel: a\x01\n", "config.yaml:2: control characters"},
+		{"a fault in a second document", "model: a\n---\n- [\n", "config.yaml:"},
 		{"a list", "- a\n", "config.yaml:1: holds no `key: value` lines"},
 		{"server without a way to reach it", "mcp_servers:\n  a:\n    trust: true\n", "config.yaml:2: mcp_servers.a: wants either command or url"},
 		{"a point in a whole number", "timeout: 5.0\n", "timeout: wants a whole number, not a number such as 5.0"},
@@ -143,7 +146,7 @@ func TestUserFileErrors(t *testing.T) {
 
 func TestFlagAndVariableErrorsAreNamed(t *testing.T) {
 	p := newPlace(t, "", "")
-	if _, err := p.load(nil, "DEEPSEEK_TIMEOUT=soon"); err == nil || err.Error() != `DEEPSEEK_TIMEOUT: "soon" is no whole number in range` {
+	if _, err := p.load(nil, "DEEPSEEK_TIMEOUT=soon"); err == nil || err.Error() != `DEEPSEEK_TIMEOUT: "soon" is no whole number from 1 to 2147483, or -1` {
 		t.Errorf("variable: %v", err)
 	}
 	if _, err := p.load(map[string]string{"max_steps": "0"}); err == nil || err.Error() != "--max-steps: 0 is below 1" {
@@ -223,7 +226,7 @@ func TestProjectFileThatIsTheUserFileIsReadOnceAsTheUsers(t *testing.T) {
 func TestNamedFileMustExist(t *testing.T) {
 	p := newPlace(t, "", "")
 	_, err := Load(Options{Home: p.home, ConfigFile: filepath.Join(p.home, "other.yaml")})
-	if err == nil || !strings.Contains(err.Error(), "other.yaml: no such file") {
+	if err == nil || !strings.Contains(err.Error(), "other.yaml: there is no such configuration file") {
 		t.Errorf("got %v", err)
 	}
 }

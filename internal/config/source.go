@@ -51,6 +51,8 @@ type Error struct {
 	Source Source
 	Key    string // as it was written; "" where the file as a whole is meant
 	Reason string
+	// Unread: the file could not be read, so that nothing in it is at fault.
+	Unread bool
 
 	twice bool // the key stands a second time, and that is all that is wrong with it
 }

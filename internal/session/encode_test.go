@@ -13,7 +13,8 @@ func FuzzMarshalAssistantMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, turn, step int, id, text, reasoning, call, arguments string, bits byte) {
 		m := AssistantMessage{Turn: turn, Step: step, Message: ModelMessage{ID: id, Role: string(RoleAssistant), Source: Source{Kind: SourceModel, Model: id, Round: step}}}
 		for i, b := range []Block{
-			{Type: BlockReasoning, Text: reasoning}, {Type: BlockText, Text: text},
+			{Type: BlockReasoning, Text: reasoning},
+			{Type: BlockText, Text: text},
 			{Type: BlockToolCall, ID: call, Name: id, Arguments: arguments},
 		} {
 			if bits&(1<<i) != 0 {

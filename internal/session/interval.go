@@ -55,7 +55,7 @@ func (in *Interval) Apply(e Event) error {
 		if err := decode(e, &d); err != nil {
 			return err
 		}
-		if d.Decision == DecisionDenied {
+		if d.Decision == DecisionDenied && !d.Canceled { // refused, and not cut short
 			in.denied++
 		}
 	case TypeTurnEnd:

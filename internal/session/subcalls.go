@@ -15,6 +15,7 @@ type subCall struct {
 	ended     bool
 	code      string // of one that failed
 	answer    string // of a question: its result, in full
+	fate      fate
 }
 
 // Limits of that text. Questions and their answers are never left out.
@@ -52,6 +53,15 @@ func (s *subCalls) end(v PTC) {
 	}
 }
 
+// open is the sub-call with the id if it has no end yet, else nil.
+func (s *subCalls) open(id string) *subCall {
+	i := slices.IndexFunc(s.kept, func(c subCall) bool { return c.id == id && !c.ended })
+	if i < 0 {
+		return nil
+	}
+	return &s.kept[i]
+}
+
 func cutText(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -65,7 +75,7 @@ func cutText(s string, n int) string {
 // text goes on from the text of an interrupted call: what the code had done and
 // learnt. It is empty where there were no sub-calls.
 func (s *subCalls) text(asked *Questions) string {
-	var ended, open strings.Builder
+	var ended, open, untouched strings.Builder
 	for _, c := range s.kept {
 		switch {
 		case c.name == AskTool:
@@ -73,6 +83,10 @@ func (s *subCalls) text(asked *Questions) string {
 			fmt.Fprintf(&ended, "\n- %s: %s %s failed: %s", c.id, c.name, c.arguments, c.code)
 		case c.ended:
 			fmt.Fprintf(&ended, "\n- %s: %s %s", c.id, c.name, c.arguments)
+		case c.fate.untouched() != "":
+			fmt.Fprintf(&untouched, "\n- %s: %s %s: %s", c.id, c.name, c.arguments, c.fate.untouched())
+		case c.fate.child != nil:
+			fmt.Fprintf(&open, "\n- %s: %s %s: %s", c.id, c.name, c.arguments, c.fate.subagent())
 		default:
 			fmt.Fprintf(&open, "\n- %s: %s %s", c.id, c.name, c.arguments)
 		}
@@ -82,6 +96,7 @@ func (s *subCalls) text(asked *Questions) string {
 	}
 	return part("Calls that the code made and that had ended:", ended.String()) +
 		part("Calls that were running, and of which it is not known what they did:", open.String()) +
+		part("Calls of it that did nothing, since they had no approval:", untouched.String()) +
 		s.questions(asked)
 }
 

@@ -17,6 +17,7 @@ type Turns struct {
 	compacting bool
 	replaced   bool // the open compaction has put its message in place
 	calls      []OpenCall
+	plan       bool // the session is in plan mode
 	lastTime   int64
 }
 
@@ -25,6 +26,7 @@ type OpenCall struct {
 	Call
 	Started bool // a tool/call was logged
 	subs    subCalls
+	fate    fate
 }
 
 // Apply consumes the next event.
@@ -78,6 +80,36 @@ func (t *Turns) Apply(e Event) error {
 		if i := t.index(v.ParentCallID); i >= 0 {
 			t.calls[i].subs.end(v)
 		}
+	case TypeApprovalAsked:
+		var v ApprovalAsked
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if f := t.fate(v.CallID); f != nil {
+			f.asked++
+		}
+	case TypeApprovalDecided:
+		var v ApprovalDecided
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if f := t.fate(v.CallID); f != nil {
+			f.decided(v)
+		}
+	case TypeSubagent:
+		var v Subagent
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		if f := t.fate(v.CallID); f != nil && v.ParentSessionID == "" {
+			f.child = &v
+		}
+	case TypePlanMode:
+		var v PlanMode
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		t.plan = v.Active
 	case TypeToolResult:
 		var v ToolResult
 		if err := decode(e, &v); err != nil {
@@ -111,22 +143,25 @@ func (t *Turns) index(callID string) int {
 	return slices.IndexFunc(t.calls, func(c OpenCall) bool { return c.ID == callID })
 }
 
+// fate is that of an open call or of an open sub-call; nil if there is none.
+func (t *Turns) fate(callID string) *fate {
+	for i := range t.calls {
+		c := &t.calls[i]
+		if c.ID == callID {
+			return &c.fate
+		}
+		if s := c.subs.open(callID); s != nil {
+			return &s.fate
+		}
+	}
+	return nil
+}
+
 // Open tells whether a turn is open.
 func (t *Turns) Open() bool { return t.turnOpen }
 
 // StepOpen tells whether a step is open.
 func (t *Turns) StepOpen() bool { return t.stepOpen }
-
-// Texts of the results that repair writes. They end in what the model should do.
-const (
-	outcomeUnknown = CodeOutcomeUnknown + ": the program ended while this call was running, so what it did is not known. " +
-		"Repeat it only if it is read-only or idempotent; otherwise check first what it did, or ask."
-	outcomeUnknownAsk = CodeOutcomeUnknown + ": the program ended while this question waited. It is neither answered nor skipped and stays answerable; " +
-		"an answer arrives later as a user message that names this callId. Go on with what does not depend on it."
-	outcomeUnknownGone = CodeOutcomeUnknown + ": the program ended before this question had an answer. " + goneWithCall
-	goneWithCall       = "It is neither answered nor skipped, nothing is permitted by it, and it has gone with its call: no answer to it can come. Ask again if you still need one."
-	notStarted         = CodeNotStarted + ": the program ended before this call was started, so nothing was done. Issue it again if it is still needed."
-)
 
 // codeQuestions is how the questions stand that the code of an open call asked.
 func (t *Turns) codeQuestions(callID string, asked *Questions) string {
@@ -137,8 +172,11 @@ func (t *Turns) codeQuestions(callID string, asked *Questions) string {
 	return t.calls[i].subs.questions(asked)
 }
 
-// AskTool is the name of the tool that asks the user.
-const AskTool = "ask_user_question"
+// Names of tools whose calls the log is read for.
+const (
+	AskTool  = "ask_user_question" // asks the user
+	PlanTool = "exit_plan_mode"    // asks the user to approve a plan
+)
 
 // Closers are the events that close what a crash left open, without seq: a
 // result for each unanswered call in the model's order, the end of a
@@ -160,14 +198,7 @@ func (t *Turns) Closers(sessionID string, asked *Questions) ([]Event, error) {
 	for _, c := range t.calls {
 		text, code := notStarted, CodeNotStarted
 		if c.Started {
-			text, code = outcomeUnknown, CodeOutcomeUnknown
-			switch {
-			case c.Name == AskTool && asked.answerable(c.ID):
-				text = outcomeUnknownAsk
-			case c.Name == AskTool:
-				text = outcomeUnknownGone
-			}
-			text += c.subs.text(asked)
+			text, code = c.unknown(asked, t.plan)+c.subs.text(asked), CodeOutcomeUnknown
 		}
 		err := add(TypeToolResult, ToolResult{
 			Turn: t.Turn, Step: t.Step,

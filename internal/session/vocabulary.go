@@ -310,6 +310,9 @@ type ApprovalDecided struct {
 	Decision string `json:"decision"`         // once, session or denied
 	Prefix   string `json:"prefix,omitempty"` // of session
 	Message  string `json:"message,omitempty"`
+	// Canceled: the run was cancelled before anybody had decided. It is denied
+	// all the same, but nobody refused it.
+	Canceled bool `json:"canceled,omitempty"`
 }
 
 // Decisions of an approval.
