@@ -56,7 +56,7 @@ func (s *cardState) takeLabel(label string) bool {
 func (s *cardState) submit() effect {
 	for i := range s.items {
 		if !s.items[i].done {
-			s.at, s.scroll, s.drawn = i, 0, false
+			s.at, s.pages, s.drawn = i, pages{}, false
 			s.note = "this question has no answer yet"
 			return effectNone
 		}

@@ -87,9 +87,10 @@ const (
 
 // Ended says how a wait ended.
 type Ended struct {
-	Outcome string // one of the Ended words
-	Mine    bool   // by this client
-	By      string // who it was, in words, if known
+	Outcome string           // one of the Ended words
+	Mine    bool             // by this client
+	By      string           // who it was, in words, if known
+	Answers []session.Answer // of EndedAnswered, if known
 }
 
 // Words for the end of a wait.

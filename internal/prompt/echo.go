@@ -15,13 +15,14 @@ import (
 // would stop this process. All methods may be called from any goroutine, on a nil
 // Echo too; mu guards the rest.
 type Echo struct {
-	f   *os.File
-	mu  sync.Mutex
-	off bool // by us
+	f     *os.File
+	guard *Guard // shows it where this process cannot any more; may be nil
+	mu    sync.Mutex
+	off   bool // by us
 }
 
-// NewEcho is the switch of the terminal that f is. f stays the caller's.
-func NewEcho(f *os.File) *Echo { return &Echo{f: f} }
+// NewEcho is the switch of the terminal that f is. f stays the caller's. guard may be nil.
+func NewEcho(f *os.File, guard *Guard) *Echo { return &Echo{f: f, guard: guard} }
 
 // Off hides what is typed. It may be called again at any time, since a shell
 // that this process was stopped under sets the terminal as it likes.
@@ -49,6 +50,7 @@ func (e *Echo) set(on bool) {
 	if err != nil {
 		return
 	}
+	before := *modes
 	shown := modes.Lflag&unix.ECHO != 0
 	switch {
 	case on:
@@ -57,8 +59,12 @@ func (e *Echo) set(on bool) {
 		return
 	default:
 		modes.Lflag &^= unix.ECHO
+		e.guard.hold(held{who: e, sane: before, ours: *modes})
 	}
 	if unix.IoctlSetTermios(fd, setModes, modes) == nil {
 		e.off = !on
+	}
+	if !e.off {
+		e.guard.release(e)
 	}
 }

@@ -16,7 +16,7 @@ func TestEchoOfAnotherJobsTerminal(t *testing.T) {
 	}
 	defer func() { _ = master.Close() }()
 	defer func() { _ = slave.Close() }()
-	e := NewEcho(slave)
+	e := NewEcho(slave, nil)
 	e.Off()
 	modes, err := unix.IoctlGetTermios(int(slave.Fd()), getModes)
 	if err != nil || modes.Lflag&unix.ECHO == 0 {

@@ -25,7 +25,7 @@ func (s *cardState) hint() []string {
 		return append(keys, "Ctrl+O leaves")
 	case !s.card.isQuestion():
 		return append(keys, "Esc Esc: no", "Ctrl+L later")
-	case !s.keyed || !s.focused:
+	case !s.keyed || !s.focused && s.count.mode != countFrozen: // which there is no way back from
 		keys = append(keys, "Ctrl+T take time")
 	}
 	return append(keys, "Ctrl+O hand over", "Ctrl+L later")

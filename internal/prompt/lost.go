@@ -3,6 +3,8 @@ package prompt
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -65,7 +67,7 @@ func (r *runner) waitEnded(answering bool) error {
 			r.accepted.Outcome = Answered
 			return nil
 		}
-		return r.finishAs(result.Result, name+"answered"+by+", not by this card", false)
+		return r.finishAs(result.Result, r.withTyped(r.answeredBy(e, by)), false)
 	case EndedPending:
 		if answering || r.s.touched {
 			r.s.becomeLate(time.Now(), "the wait ended"+by+" before this answer: it was left pending. Enter sends it as a late answer")
@@ -79,7 +81,39 @@ func (r *runner) waitEnded(answering bool) error {
 	if e.Mine {
 		result.Outcome = Closed
 	}
-	return r.finishAs(result.Result, name+"closed"+by, false)
+	return r.finishAs(result.Result, r.withTyped(name+"closed"+by), false)
+}
+
+// answeredBy says what somebody else has answered, as this card would have.
+func (r *runner) answeredBy(e Ended, by string) string {
+	word := "answered" + by
+	if by == "" {
+		word = "answered, not by this card"
+	}
+	if len(e.Answers) != len(r.card.Questions) {
+		return "? " + cardName(r.card, 0) + ": " + word
+	}
+	lines := make([]string, len(e.Answers))
+	for i, a := range e.Answers {
+		lines[i] = fmt.Sprintf("? %s: %s (%s)", cardName(r.card, i), clip(summary(a), longSummary), word)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// longTyped is how many columns of what was typed the last words show.
+const longTyped = 2000
+
+// withTyped adds what had been typed to the last words of a card that is taken away: the draft
+// goes with the question, the person's words are not to go with it.
+func (r *runner) withTyped(words string) string {
+	for i := range r.s.items {
+		for _, f := range r.s.items[i].texts {
+			if !f.blank() {
+				words += "\n  what you had typed: " + clip(oneLine(f.text), longTyped)
+			}
+		}
+	}
+	return words
 }
 
 // connectionLost: whether what was sent has arrived is not known.
@@ -112,9 +146,9 @@ func (r *runner) readState(why string, settled Outcome) error {
 		r.s.becomeLate(time.Now(), why+"; the question is pending. Enter sends the answer again, late")
 		return nil
 	case state == StateSettled:
-		return r.finish(settled, name+"; the question has an answer", false)
+		return r.finish(settled, r.withTyped(name+"; the question has an answer"), false)
 	case state == StateRemoved:
-		return r.finish(Gone, name+"; the question is closed", false)
+		return r.finish(Gone, r.withTyped(name+"; the question is closed"), false)
 	}
 	return r.reclaim(why)
 }

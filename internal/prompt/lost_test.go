@@ -23,6 +23,24 @@ func TestLosing(t *testing.T) {
 			s.sees("answered by shell 2")
 		})
 	})
+	t.Run("to another client's answer, which is told, and so is what was typed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute).start(timedCard(colours))
+			s.press("mauve")
+			s.desk.ended <- Ended{Outcome: EndedAnswered, Answers: []session.Answer{{ID: "c", Selected: []string{"green"}}}}
+			s.ends(Gone)
+			s.sees("? Colour: green (answered, not by this card)", "  what you had typed: mauve")
+		})
+	})
+	t.Run("to another client's word that closes it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, 0).start(timedCard(colours))
+			s.press("mauve")
+			s.desk.ended <- Ended{Outcome: EndedCancelled}
+			s.ends(Gone)
+			s.sees("Colour: closed", "  what you had typed: mauve")
+		})
+	})
 	t.Run("to another's expiry, untouched", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStage(t, time.Minute).start(timedCard(colours))

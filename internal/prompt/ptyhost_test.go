@@ -62,7 +62,7 @@ func asker() {
 		fmt.Println("RESULT no terminal", err)
 		return
 	}
-	open := OpenTTY
+	open := func() (*TTY, error) { return OpenTTY(nil) }
 	if os.Getenv("PROMPT_TEST_SELECT") != "" {
 		open = openTTYSelect
 	}

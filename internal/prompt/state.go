@@ -31,7 +31,7 @@ type cardState struct {
 	touched    bool      // something is worth a draft
 	keyed      bool      // a key has been pressed: the full hint has been read
 
-	scroll  int    // lines of question and detail scrolled away
+	pages   pages
 	note    string // one thing to tell, shown until the next key
 	wrapped wrapCache
 }
@@ -140,6 +140,9 @@ func (s *cardState) key(k key, now time.Time) effect {
 		return effectNone
 	}
 	s.note, s.keyed = "", true
+	if k.code != keyPageUp && k.code != keyPageDown && s.pages.leave() && k.code == keyEnter {
+		return effectNone // what it would take is not to be seen
+	}
 	if k.code == keyEsc {
 		return s.esc(now)
 	}
@@ -231,16 +234,13 @@ func (s *cardState) move(k keyCode, now time.Time) {
 			s.show(s.at+1, now)
 		}
 	case keyPageUp:
-		s.scroll = max(s.scroll-scrollStep, 0)
+		s.pages.up()
 		s.focus(now)
 	case keyPageDown:
-		s.scroll += scrollStep // the view holds it within the text
+		s.pages.down()
 		s.focus(now)
 	}
 }
-
-// scrollStep is how many lines a page key moves.
-const scrollStep = 5
 
 // focus holds the countdown while the person is at the card.
 func (s *cardState) focus(now time.Time) {
@@ -277,7 +277,7 @@ func (s *cardState) step(by int, now time.Time) {
 // show turns to question i, or to the review. It counts as drawn only when it is.
 func (s *cardState) show(i int, now time.Time) {
 	s.focus(now)
-	s.at, s.scroll, s.drawn = i, 0, false
+	s.at, s.pages, s.drawn = i, pages{}, false
 	if s.reviewing() {
 		s.review, s.editing = len(s.card.Questions), false
 	}

@@ -26,6 +26,7 @@ import (
 //     anyone may call at any time. Termination signals are the caller's, who ends
 //     the card's context; SIGQUIT, which would end the process on the spot, is taken
 //     here, and raised again when the modes are back.
+//   - What ends the process without a word (SIGKILL, a crash) leaves it to the guard.
 //   - To stop (Ctrl+Z) the modes are restored first, and taken again when the process
 //     goes on, which SIGCONT tells. SIGTSTP from outside is not listened to: the runtime
 //     never gives a stop signal back, so Ctrl+Z would be dead for the rest of the run. The
@@ -87,18 +88,17 @@ type TTY struct {
 	done    chan struct{}
 
 	mu     sync.Mutex
-	cooked *term.State // what to restore; nil while nothing was changed
+	cooked *unix.Termios // what to restore; nil while nothing was changed
+	guard  *Guard        // restores it where this process cannot any more; may be nil
 }
 
-// OpenTTY opens the controlling terminal. The caller closes it.
-func OpenTTY() (*TTY, error) { return openTTY("/dev/tty") }
-
-func openTTY(path string) (*TTY, error) {
-	in, fd, err := openSource(path)
+// OpenTTY opens the controlling terminal. The caller closes it. guard may be nil.
+func OpenTTY(guard *Guard) (*TTY, error) {
+	in, fd, err := openSource("/dev/tty")
 	if err != nil {
 		return nil, fmt.Errorf("no terminal to ask on: %w", err)
 	}
-	return &TTY{in: in, fd: fd, input: make(chan Input), signals: make(chan os.Signal, 8)}, nil
+	return &TTY{in: in, fd: fd, input: make(chan Input), signals: make(chan os.Signal, 8), guard: guard}, nil
 }
 
 // Close closes a stopped terminal.
@@ -135,13 +135,22 @@ func (t *TTY) listen() {
 func (t *TTY) makeRaw() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old, err := term.MakeRaw(t.fd)
+	old, err := unix.IoctlGetTermios(t.fd, getModes)
 	if err != nil {
 		return err
 	}
-	if t.cooked == nil {
-		t.cooked = old
+	if t.cooked != nil {
+		old = t.cooked
 	}
+	raw := rawModes(*old)
+	t.guard.hold(held{who: t, sane: *old, ours: raw, card: true})
+	if err := unix.IoctlSetTermios(t.fd, setModes, &raw); err != nil {
+		if t.cooked == nil {
+			t.guard.release(t)
+		}
+		return err
+	}
+	t.cooked = old
 	_, err = t.in.Write([]byte(enterRaw))
 	return err
 }
@@ -155,14 +164,16 @@ func (t *TTY) Restore() error {
 	}
 	if !t.Foreground() { // the modes are somebody else's now; setting them would stop the process
 		t.cooked = nil
+		t.guard.release(t)
 		return nil
 	}
-	err := term.Restore(t.fd, t.cooked)
+	err := unix.IoctlSetTermios(t.fd, setModes, t.cooked)
 	if err != nil && !errors.Is(err, unix.EIO) { // EIO: the terminal is gone, and its modes with it
 		return fmt.Errorf("restore the terminal: %w", err)
 	}
 	t.cooked = nil
 	_, _ = t.in.Write([]byte(leaveRaw)) // a terminal that takes no bytes shows nothing either
+	t.guard.release(t)
 	return nil
 }
 

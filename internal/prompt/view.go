@@ -69,10 +69,18 @@ func (s *cardState) view(now time.Time, w, h int) frame {
 	if h-1-len(note)-len(hint) < 1 {
 		note = nil
 	}
+	if s.pages.reading && h-1-len(note)-len(hint) < 2 { // else nothing of the text could be seen
+		hint = nil
+	}
 	room := h - 1 - len(note) - len(hint)
 	forRows := min(len(rows.lines), max(room/2, room-len(text), min(rows.end-rows.need, room-1), 1))
-	text = s.scrolled(text, room-forRows)
-	rows = rows.window(forRows)
+	text = s.pages.ofText(text, room-forRows)
+	if len(hint) == 1 && s.pages.unmarked() && !s.sending {
+		if with := hint[0].text + " · PgDn"; width(with) <= w {
+			hint = []line{{styleFaint, with}}
+		}
+	}
+	rows = s.pages.ofRows(rows, forRows)
 
 	f := frame{lines: append([]line{title}, text...)}
 	if rows.cursor && !s.sending {

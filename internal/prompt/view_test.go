@@ -123,7 +123,7 @@ func TestViewGolden(t *testing.T) {
 			}
 			return s
 		}},
-		{"plan", func() *cardState { s := newState(plan); press(s, keyPageDown); return s }},
+		{"plan", func() *cardState { s := newState(plan); s.view(epoch, 40, 16); press(s, keyPageDown); return s }},
 		{"approval", func() *cardState { s := newState(approvalCard()); press(s, keyDown, keyEnter); return s }},
 		{"review", func() *cardState { s := newState(batch()); press(s, keyEnter, "Ann", keyEnter, keyEnter); return s }},
 		{"hidden", func() *cardState {
@@ -267,6 +267,21 @@ func TestTheFirstDrawNamesTheKeysAtEveryWidth(t *testing.T) {
 		for _, k := range []string{"Ctrl+T", "Ctrl+O", "Ctrl+L", "1:00"} {
 			if !strings.Contains(got, k) {
 				t.Errorf("%d columns: no %s:\n%s", cols, k, got)
+			}
+		}
+	}
+}
+
+// TestAFrozenCardOffersNoTimeAgain: Esc, hiding and stopping give focus up, but the countdown of
+// a card that was typed into never comes back.
+func TestAFrozenCardOffersNoTimeAgain(t *testing.T) {
+	for _, way := range [][]any{{keyCtrlT}, {"x"}} {
+		for _, leave := range [][]any{{keyEsc}, {keyCtrlL, keyDown}, {keyCtrlZ}} {
+			s := newState(timedCard(colours))
+			s.count = startCountdown(epoch, time.Minute)
+			press(s, append(way, leave...)...)
+			if got := plainOf(s.view(epoch, 100, 24)); strings.Contains(got, "Ctrl+T") {
+				t.Errorf("after %v and %v:\n%s", way, leave, got)
 			}
 		}
 	}

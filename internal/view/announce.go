@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// Session shows the id, on a line of its own. It is never hidden.
-func (s *Screen) Session(id string) { s.Announce("session " + id) }
+// Session shows the id, on a line of its own that is never broken, so that it can
+// be copied. It is never hidden.
+func (s *Screen) Session(id string) {
+	s.locked(func() { s.line("session " + s.safe(id)) })
+}
 
 // Announce shows lines that -q does not hide, and that stay together: a
 // question, how to answer it.

@@ -19,6 +19,8 @@ import (
 //   - A word wider than the line begins a line and is left to the terminal, so
 //     that an address can be copied whole.
 //   - Within a code fence nothing is broken.
+//   - What goes on of a list's item, or of an indented line, begins where the
+//     item's text began, where that leaves half of the line.
 //
 // A piece costs what its length costs, whatever came before, and no memory once
 // the buffers have grown. The screen's mutex guards it.
@@ -35,6 +37,10 @@ type flow struct {
 	glue   bool   // the next character belongs to the one before
 	before rune
 	fence  fence
+
+	words int  // released of this line of the text
+	item  bool // the first of them marks an item of a list
+	hang  int  // columns before what goes on of the line
 }
 
 // text appends a piece to dst, as far as it can be shown.
@@ -68,6 +74,7 @@ func (f *flow) rune(dst []byte, r rune, raw string) []byte {
 		dst = append(f.release(dst, true), '\n')
 		f.fence.line()
 		f.col, f.limit = 0, 0
+		f.words, f.item, f.hang = 0, false, 0
 		return dst
 	case ' ', '\t':
 		if len(f.held) > f.space || f.long {
@@ -116,19 +123,59 @@ func (f *flow) release(dst []byte, last bool) []byte {
 	}
 	spaces, word := f.held[:f.space], f.held[f.space:]
 	code := f.fence.word(word)
+	hang := f.hanging(word)
 	broken := f.col > 0 && len(word) > 0 && f.col+f.lead+f.wide > f.limit && !code
+	if hang+f.wide > f.limit {
+		if f.wide > f.limit && f.col+f.lead <= hang { // behind the mark of its item it has as little room as anywhere
+			broken = false
+		}
+		hang = 0
+	}
 	if over := f.col + f.lead - f.limit - 1; over > 0 && (broken || last && len(word) == 0) {
 		spaces = spaces[:max(len(spaces)-over, 0)]
 	}
 	dst = append(dst, spaces...)
 	if broken {
 		dst = append(dst, '\n')
-		f.col, f.lead = 0, 0
+		for range hang {
+			dst = append(dst, ' ')
+		}
+		f.col, f.lead = hang, 0
 	}
 	dst = append(dst, word...)
 	f.advance(f.lead + f.wide)
 	f.held, f.space, f.lead, f.wide = f.held[:0], 0, 0, 0
 	return dst
+}
+
+// hanging is told of each word, and says how far what goes on of the line is indented.
+func (f *flow) hanging(word []byte) int {
+	if len(word) == 0 {
+		return f.hang
+	}
+	f.words++
+	switch {
+	case f.words == 1:
+		f.hang, f.item = f.col+f.lead, marksItem(word)
+	case f.words == 2 && f.item && f.lead > 0:
+		f.hang = f.col + f.lead
+	}
+	if f.hang > f.limit/2 {
+		f.hang = 0
+	}
+	return f.hang
+}
+
+// marksItem tells whether a word marks an item of a list: - * + • 12. 12)
+func marksItem(word []byte) bool {
+	n := 0
+	for n < len(word) && n < 3 && word[n] >= '0' && word[n] <= '9' {
+		n++
+	}
+	if n > 0 {
+		return n+1 == len(word) && (word[n] == '.' || word[n] == ')')
+	}
+	return len(word) == 1 && (word[0] == '-' || word[0] == '*' || word[0] == '+') || string(word) == "•"
 }
 
 // advance moves the cursor; at the end of a line the terminal goes on on the

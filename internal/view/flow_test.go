@@ -46,6 +46,14 @@ func TestStreamedTextIsBrokenAtWords(t *testing.T) {
 		"marks in a line are no fence":   {"a ``` b\none two three", "a ``` b\none two \nthree"},
 		"code in a line is no fence":     {"```x```\none two three", "```x```\none two \nthree"},
 		"an indentation wider than this": {"            a b", "            a b"},
+		"an item":                        {"- one two three", "- one two \n  three"},
+		"an item within":                 {" * one two three\nfour five six", " * one \n   two \n   three\nfour five \nsix"},
+		"a number":                       {"1. one two three", "1. one \n   two \n   three"},
+		"an indented line":               {"  one two three", "  one two \n  three"},
+		"a word wider than an item":      {"- a verylongword b", "- a \nverylongword b"},
+		"a word wider than all of it":    {"- verylongwordindeed b", "- verylongwordindeed\n  b"},
+		"no item without a space":        {"-one two three", "-one two \nthree"},
+		"a mark deep in the line":        {"        - one two", "        - \none two"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for piece := 1; piece < 8; piece++ {
@@ -69,9 +77,10 @@ func same(out, text string) bool {
 				text = rest[1:]
 				continue
 			}
-			// An added one: the spaces beyond the edge are gone, up to a word.
-			if next := out[i+1:]; next != "" && next[0] != ' ' && next[0] != '\t' {
-				text = strings.TrimLeft(text, " \t")
+			// An added one: the spaces beyond the edge are gone, up to a word, which may be indented.
+			text = strings.TrimLeft(text, " \t")
+			for i+1 < len(out) && out[i+1] == ' ' {
+				i++
 			}
 		default:
 			return false
@@ -83,6 +92,7 @@ func same(out, text string) bool {
 func FuzzStreamedTextLosesNothing(f *testing.F) {
 	for _, text := range []string{
 		"one two three", "```\ncode code code\n```\n", "文件。文件 (文件)", "e\u0301 👨\u200d👩\u200d👧 x", "\t\ta\t\tb   \n", "verylongwordindeed  \n ~~~ x",
+		"- one two three four\n  - five six seven\n10) eight 文件文件文件\n",
 	} {
 		f.Add(text, uint8(10), uint8(3))
 	}

@@ -461,3 +461,14 @@ func TestWords(t *testing.T) {
 		t.Errorf("Fit: %s", got)
 	}
 }
+
+// TestTheSessionIsNeverBroken: its id is to be copied, at the beginning as at the end.
+func TestTheSessionIsNeverBroken(t *testing.T) {
+	var out sink
+	s := NewScreen(&out, ScreenOptions{Terminal: true, Width: func() int { return 20 }})
+	s.Session("20261130-171203-7f3kq")
+	s.Close()
+	if got := out.String(); got != "session 20261130-171203-7f3kq\n" {
+		t.Errorf("%q", got)
+	}
+}

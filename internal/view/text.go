@@ -84,11 +84,8 @@ func CallTitle(arguments string) string {
 	if json.Unmarshal([]byte(arguments), &fields) != nil {
 		return OneLine(arguments[:min(len(arguments), enough)])
 	}
-	for _, key := range []string{"command", "file_path", "pattern", "description", "objective", "job_id", "code", "plan"} {
-		var s string
-		if raw, ok := fields[key]; ok && json.Unmarshal(raw, &s) == nil {
-			return OneLine(s[:min(len(s), enough)])
-		}
+	if s, ok := firstText(fields, "command", "file_path", "pattern", "description", "objective", "job_id", "code", "plan"); ok {
+		return OneLine(s[:min(len(s), enough)])
 	}
 	var asked []struct{ Question string }
 	if raw, ok := fields["questions"]; ok && json.Unmarshal(raw, &asked) == nil {
@@ -102,4 +99,37 @@ func CallTitle(arguments string) string {
 		return ""
 	}
 	return OneLine(arguments[:min(len(arguments), enough)])
+}
+
+// firstText is the first of the fields that is there and a text.
+func firstText(fields map[string]json.RawMessage, keys ...string) (s string, ok bool) {
+	for _, key := range keys {
+		if raw, there := fields[key]; there && json.Unmarshal(raw, &s) == nil {
+			return s, true
+		}
+	}
+	return "", false
+}
+
+// How much is kept of what a call was to do.
+const (
+	givenLines = 2000
+	givenBytes = 64 << 10
+)
+
+// givenText is what a call was to do and a title has no room for: its command,
+// code, plan or task, else all that it was given. What is written to a file is
+// told by the diff.
+func givenText(arguments string, keep Bound) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal([]byte(arguments), &fields) != nil {
+		return keep(arguments)
+	}
+	if s, ok := firstText(fields, "command", "code", "plan", "prompt", "objective"); ok {
+		return Excerpt(s, givenLines, givenBytes)
+	}
+	if _, ok := firstText(fields, "file_path", "pattern", "job_id"); ok || len(fields) == 0 {
+		return ""
+	}
+	return keep(arguments)
 }

@@ -74,6 +74,7 @@ type Item struct {
 	Session string `json:"session,omitempty"` // note: the sub-agent's, or in its own transcript its parent's
 
 	title   string // of a tool call, on one line
+	given   string // of a tool call, whole, where text shows it
 	started bool   // a call that has begun
 	ended   bool   // a call that has its result
 	tracked bool   // a question of timed mode

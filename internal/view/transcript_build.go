@@ -34,8 +34,9 @@ func Build(h session.Header, events iter.Seq2[session.Event, error], live bool, 
 // Builder folds events into a transcript. It holds no more of the log than the
 // transcript does. It is one goroutine's.
 type Builder struct {
-	keep Bound
-	next int64 // seq of the next event
+	keep   Bound
+	opened bool  // calls are shown with what they were given
+	next   int64 // seq of the next event
 
 	questions session.Questions
 	open      session.Turns
@@ -58,10 +59,11 @@ type Builder struct {
 
 // NewBuilder begins a transcript.
 func NewBuilder(keep Bound) *Builder {
+	opened := keep != nil && keep("x") != ""
 	if keep == nil {
 		keep = func(s string) string { return s }
 	}
-	return &Builder{keep: keep, calls: map[string]*Item{}, approvals: map[string]string{}, receipts: map[string]session.Event{}}
+	return &Builder{keep: keep, opened: opened, calls: map[string]*Item{}, approvals: map[string]string{}, receipts: map[string]session.Event{}}
 }
 
 // Of says whose log it is, before the first event of it.
@@ -234,6 +236,9 @@ func (b *Builder) call(e session.Event, id, name, arguments, parent string) *Ite
 		return i
 	}
 	i := Item{Kind: KindTool, CallID: id, Parent: parent, Name: strings.Clone(Fit(name, 200, "…")), title: strings.Clone(Fit(CallTitle(arguments), 400, "…")), Arguments: b.keep(arguments)}
+	if b.opened {
+		i.given = strings.Clone(givenText(arguments, b.keep))
+	}
 	if name == session.AskTool {
 		if questions, _, err := session.ParseQuestions(arguments); err == nil && session.CheckQuestions(questions) == nil {
 			i.Kind, i.Questions, i.tracked, i.Arguments = KindQuestion, questions, b.questions.Timed(), ""

@@ -45,8 +45,12 @@ func (b *Builder) note(e session.Event) error {
 		})
 	case session.TypeApprovalAsked:
 		return with(e, func(e session.Event, v session.ApprovalAsked) {
-			b.approvals[v.CallID] = v.Title
-			b.about(v.CallID, b.remark(e, false, "approval asked: %s", OneLine(v.Title)))
+			b.approvals[v.CallID] = strings.Clone(Fit(permitted(v), 400, "…"))
+			text := "approval asked: " + OneLine(v.Title)
+			if i := b.calls[v.CallID]; i == nil || i.given == "" || !strings.Contains(i.given, v.Detail) {
+				text += "\n" + b.keep(v.Detail) // a diff, which nothing else may show
+			}
+			b.about(v.CallID, b.remark(e, false, "%s", strings.TrimRight(text, "\n")))
 		})
 	case session.TypeApprovalDecided:
 		return with(e, b.decided)
@@ -115,6 +119,18 @@ func (b *Builder) header(e session.Event, v struct {
 		text += ", effort " + c.ReasoningEffort
 	}
 	b.remark(e, false, "%s", text)
+}
+
+// permitted says on one line what an approval is about: of a command its beginning too.
+func permitted(v session.ApprovalAsked) string {
+	what := OneLine(v.Title)
+	if strings.HasPrefix(v.Detail, "---") { // a diff; the title names its file
+		return what
+	}
+	if detail := OneLine(v.Detail[:min(len(v.Detail), 1<<10)]); detail != "" && !strings.Contains(what, detail) {
+		what += ": " + detail
+	}
+	return what
 }
 
 func (b *Builder) decided(e session.Event, v session.ApprovalDecided) {

@@ -285,3 +285,55 @@ func goldenTranscript(t *testing.T, name, got string) {
 		t.Errorf("%s differs; look at it and run with -update:\n%s", path, got)
 	}
 }
+
+// TestExpandShowsWhatCallsWereGivenWhole: a plan and a command are read back to their last line,
+// however long they are, and so is what nothing else shows.
+func TestExpandShowsWhatCallsWereGivenWhole(t *testing.T) {
+	var steps []string
+	for i := range 60 {
+		steps = append(steps, fmt.Sprintf("step number %d", i))
+	}
+	long := strings.Repeat("word ", 100) + "last-word"
+	l := newLogged(t).task("x").says("", "I begin.",
+		session.Call{ID: "p", Name: "exit_plan_mode", Arguments: jsonOf(t, map[string]string{"plan": strings.Join(steps, "\n")})},
+		session.Call{ID: "b", Name: "bash", Arguments: jsonOf(t, map[string]string{"command": "true\ncat <<X\n" + long + "\nX"})},
+		session.Call{ID: "s", Name: "bash", Arguments: jsonOf(t, map[string]string{"command": "ls"})},
+		session.Call{ID: "m", Name: "server__tool", Arguments: jsonOf(t, map[string]string{"query": long})},
+	).says("", "Done.")
+	for _, width := range []int{0, 80} {
+		opened := text(t, l.build(false, TextBound(true)), TextOptions{Expand: true, Width: width})
+		for _, want := range []string{"| step number 0\n", "| step number 59\n", "| cat <<X\n", "| X\n"} {
+			if !strings.Contains(opened, want) {
+				t.Errorf("width %d: no %q:\n%s", width, want, opened)
+			}
+		}
+		if n := strings.Count(opened, "last-word"); n != 2 {
+			t.Errorf("width %d: the ends of the command and of the query are there %d times:\n%s", width, n, opened)
+		}
+		if strings.Contains(opened, "| ls") {
+			t.Errorf("what the title says is said again:\n%s", opened)
+		}
+	}
+	if folded := text(t, l.build(false, TextBound(false)), TextOptions{}); strings.Contains(folded, "step number") {
+		t.Errorf("folded:\n%s", folded)
+	}
+}
+
+// TestApprovalsAreNamedByWhatTheyPermit: a title such as "run a command" alone says nothing.
+func TestApprovalsAreNamedByWhatTheyPermit(t *testing.T) {
+	l := newLogged(t).task("x").says("", "I begin.", testCall).starts(testCall)
+	l.add(session.TypeApprovalAsked, session.ApprovalAsked{CallID: testCall.ID, Tool: "bash", Title: "run a command", Detail: "rm -r \\\n build"})
+	l.add(session.TypeApprovalDecided, session.ApprovalDecided{CallID: testCall.ID, Decision: session.DecisionDenied, Message: "no"})
+	if got := text(t, l.build(true, TextBound(false)), TextOptions{}); !strings.Contains(got, "approval denied: run a command: rm -r \\ build\n") {
+		t.Error(got)
+	}
+}
+
+func jsonOf(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := session.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

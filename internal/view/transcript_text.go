@@ -75,7 +75,7 @@ func (p *page) put(prefix, text string, colour paint) {
 		text = Visible(text)
 	}
 	hang := prefix
-	if !strings.ContainsAny(prefix, ">~") {
+	if !strings.ContainsAny(prefix, ">~|") {
 		hang = strings.Repeat(" ", width(prefix))
 	}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -131,7 +131,7 @@ func (p *page) clock(ms int64) string {
 }
 
 func (p *page) head(t *Transcript) {
-	p.put("", "session "+t.SessionID, p.style.bold.Sprint)
+	p.emit("session "+OneLine(t.SessionID), p.style.bold.Sprint) // whole, to be copied
 	p.put("", "begun "+p.clock(t.Header.CreatedAt)+" in "+OneLine(t.Header.Cwd), p.style.dim.Sprint)
 	if h := t.Header; h.ParentSession != "" {
 		what := "continues session "
@@ -244,9 +244,10 @@ func (p *page) call(i *Item) {
 	if tail != "" {
 		tail = p.sign(" · ", " - ") + tail
 	}
-	text := name
+	text, title := name, ""
 	if i.title != "" {
-		text += " " + fitWords(i.title, max(most-width(indent+name+tail)-1, 12), p.sign("…", "..."))
+		title = fitWords(i.title, max(most-width(indent+name+tail)-1, 12), p.sign("…", "..."))
+		text += " " + title
 	}
 	colour := paint(p.style.good.Sprint)
 	switch {
@@ -256,6 +257,9 @@ func (p *page) call(i *Item) {
 		colour = p.style.warn.Sprint
 	}
 	p.put(indent, text+tail, colour)
+	if given := strings.Trim(i.given, "\n"); given != "" && given != title {
+		p.put(indent+"    | ", given, nil)
+	}
 	body := i.Result
 	if i.Meta != nil && i.Meta.Diff != "" && !i.failed() {
 		body = i.Meta.Diff
