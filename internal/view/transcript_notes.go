@@ -139,6 +139,8 @@ func (b *Builder) decided(e session.Event, v session.ApprovalDecided) {
 	var text string
 	denied := v.Decision == session.DecisionDenied
 	switch {
+	case v.Canceled:
+		text = "approval not decided, the run was cancelled: " + what
 	case denied:
 		text = "approval denied: " + what
 		if v.Message != "" {

@@ -192,6 +192,8 @@ func TestNotes(t *testing.T) {
 		add(session.TypeCompactionPrune, session.CompactionPrune{Seqs: []int64{1, 2}}).
 		add(session.TypeApprovalAsked, session.ApprovalAsked{CallID: "c", Title: "rm -r build"}).
 		add(session.TypeApprovalDecided, session.ApprovalDecided{CallID: "c", Decision: session.DecisionDenied, Message: "nobody could be asked"}).
+		add(session.TypeApprovalAsked, session.ApprovalAsked{CallID: "d", Title: "make it"}).
+		add(session.TypeApprovalDecided, session.ApprovalDecided{CallID: "d", Decision: session.DecisionDenied, Canceled: true}).
 		add(session.TypeSubagent, map[string]any{"sessionId": "child", "description": "look"}).
 		add(session.TypeTitle, map[string]any{"title": "a title"}).
 		says("", "done").completes().
@@ -200,7 +202,7 @@ func TestNotes(t *testing.T) {
 	folded, expanded := text(t, tr, TextOptions{}), text(t, tr, TextOptions{Expand: true})
 	for _, want := range []string{
 		"goal active (revision 2): ship it", "plan mode", "could not be summed up: SERVER: overloaded",
-		"approval denied: rm -r build", "sub-agent child: look", "goal cleared",
+		"approval denied: rm -r build", "approval not decided, the run was cancelled: make it", "sub-agent child: look", "goal cleared",
 	} {
 		if !strings.Contains(folded, want) {
 			t.Errorf("no %q in\n%s", want, folded)
