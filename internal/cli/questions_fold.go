@@ -40,6 +40,9 @@ func (f *askFold) apply(l logstore.Line) error {
 	if !f.matters(l) {
 		return nil
 	}
+	if data, ok := l.Payload(); ok && l.Type == session.TypeRequestHeader && f.questions.QuickHeader(data) {
+		return nil
+	}
 	e, err := l.Event()
 	if err != nil {
 		return err

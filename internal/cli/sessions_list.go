@@ -61,8 +61,17 @@ func sessionRows(ctx context.Context, store *logstore.Store, all bool) ([]sessio
 	if err != nil {
 		return nil, err
 	}
+	owned, err := store.Owned()
+	if err != nil {
+		return nil, err
+	}
 	list := make([]listed, len(paths))
-	inParallel(len(paths), func(i int) { list[i] = readListed(ctx, store, paths[i], all) })
+	inParallel(len(paths), func(i int) {
+		list[i] = readListed(ctx, store, paths[i], all)
+		if owned[paths[i]] && !errors.Is(list[i].Err, errUnlisted) {
+			_, list[i].live = store.LiveOwner(ctx, paths[i])
+		}
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -110,9 +119,6 @@ func readListed(ctx context.Context, store *logstore.Store, path string, all boo
 	}
 	if l.Err == nil {
 		l.Err = err
-	}
-	if !errors.Is(l.Err, errUnlisted) {
-		_, l.live = store.LiveOwner(ctx, path)
 	}
 	return l
 }

@@ -31,6 +31,16 @@ func (l Line) Event() (session.Event, error) {
 	return e, nil
 }
 
+// Payload is what stands where the event's data stands, if nothing follows it. It
+// is neither copied nor checked: valid as long as Raw, and perhaps no JSON at all.
+func (l Line) Payload() ([]byte, bool) {
+	p, ok := parsePrefix(l.Raw)
+	if !ok || p.rest[len(p.rest)-1] != '}' {
+		return nil, false
+	}
+	return p.rest[:len(p.rest)-1], true
+}
+
 // Damaged gives damage that a fold found in the line's event its place, as a
 // *DamageError. Other errors, and nil, stay as they are.
 func (l Line) Damaged(err error) error {

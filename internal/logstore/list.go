@@ -42,7 +42,9 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 }
 
 // Paths is every log of the store, of all folders, in no order.
-func (s *Store) Paths() ([]string, error) {
+func (s *Store) Paths() ([]string, error) { return s.files(extension) }
+
+func (s *Store) files(suffix string) ([]string, error) {
 	folders, err := s.fs.ReadDir(s.root())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -52,7 +54,7 @@ func (s *Store) Paths() ([]string, error) {
 	}
 	var all []string
 	for _, folder := range folders {
-		paths, err := s.pathsIn(filepath.Join(s.root(), folder))
+		paths, err := s.filesIn(filepath.Join(s.root(), folder), suffix)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +64,21 @@ func (s *Store) Paths() ([]string, error) {
 }
 
 // pathsIn is every log of a folder; none where there is no folder.
-func (s *Store) pathsIn(dir string) ([]string, error) {
+func (s *Store) pathsIn(dir string) ([]string, error) { return s.filesIn(dir, extension) }
+
+// Owned is every log of the store beside which an owner has left its file. Whether
+// it is alive, LiveOwner tells.
+func (s *Store) Owned() (map[string]bool, error) {
+	files, err := s.files(ownerSuffix)
+	owned := make(map[string]bool, len(files))
+	for _, f := range files {
+		owned[strings.TrimSuffix(f, ownerSuffix)+extension] = true
+	}
+	return owned, err
+}
+
+// filesIn is every file of a folder whose name ends so and is not hidden.
+func (s *Store) filesIn(dir, suffix string) ([]string, error) {
 	names, err := s.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || notDir(err) {
 		return nil, nil
@@ -72,7 +88,7 @@ func (s *Store) pathsIn(dir string) ([]string, error) {
 	}
 	var paths []string
 	for _, n := range names {
-		if n[0] != '.' && strings.HasSuffix(n, extension) {
+		if n[0] != '.' && strings.HasSuffix(n, suffix) {
 			paths = append(paths, filepath.Join(dir, n))
 		}
 	}

@@ -96,10 +96,19 @@ func (q *Questions) Apply(e Event) error {
 // Of says whose log it is that is folded, before the first event of it.
 func (q *Questions) Of(h Header) { q.subagent = h.Origin == OriginSubagent }
 
+// QuickHeader applies a request/header whose data reads as it is written, which
+// need not be checked before, and reports false, having done nothing, for others.
+func (q *Questions) QuickHeader(data []byte) bool {
+	timed, ok := quickTimed(data)
+	if ok {
+		q.timed = timed
+	}
+	return ok
+}
+
 // header reads whether calls are timed from now on: the tool's own schema says so.
 func (q *Questions) header(e Event) error {
-	if timed, ok := quickTimed(e.Data); ok {
-		q.timed = timed
+	if q.QuickHeader(e.Data) {
 		return nil
 	}
 	var v struct {

@@ -98,8 +98,8 @@ func (r *reader) blocks(to *[]Block) bool {
 }
 
 // quickTimed is what Questions.header reads, of a header as it is written. It
-// steps over what other tools are told, which is most of it. The data is valid
-// JSON, as that of every event is that was read or is to be written.
+// steps over what other tools are told, which is most of it. Of data that is not
+// valid JSON it may read anything, but ends.
 func quickTimed(data []byte) (timed, ok bool) {
 	r := reader{rest: data}
 	if !r.lit(`{"header":{"config":`) || !r.skip() || r.lit(`,"system":`) && !r.skip() || !r.lit(`,"tools":[`) {

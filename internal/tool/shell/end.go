@@ -87,11 +87,17 @@ func (f *Family) end(hurry <-chan struct{}, find func() []proc) error {
 			asked = false
 		}
 	}
+	empty := len(victims) == 0
 	for range 100 {
-		// Twice, since one that forked and exited during a look is seen by the next.
-		if victims = append(find(), find()...); len(victims) == 0 {
-			return nil
+		// Two looks in a row, since one that forked and exited during a look is seen by the next.
+		if victims = find(); len(victims) == 0 {
+			if empty {
+				return nil
+			}
+			empty = true
+			continue
 		}
+		empty = false
 		for _, v := range victims {
 			v.signal(syscall.SIGKILL)
 		}
