@@ -220,11 +220,13 @@ func (p *Policy) overlap(dir string) (guard, bool) {
 
 func (p *Policy) guardBelow(dir string) (guard, bool) {
 	want, exists := identityOf(dir)
+	others := map[string]bool{} // paths that were looked at and are not dir, nor is what is above them
 	for _, g := range p.guards {
 		if within(g.path, dir) {
 			return g, true
 		}
-		for up := g.path; exists; up = filepath.Dir(up) {
+		for up := g.path; exists && !others[up]; up = filepath.Dir(up) {
+			others[up] = true
 			if id, ok := identityOf(up); ok && id == want {
 				return g, true
 			}
