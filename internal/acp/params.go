@@ -145,6 +145,15 @@ func typeOf(path string, members map[string]member) (name string, err error) {
 	return name, err
 }
 
+// taggedMembers are the members of an object that says by its type what it is.
+func taggedMembers(path string, raw member) (members map[string]member, name string, err error) {
+	if members, err = membersOf(raw); err != nil {
+		return nil, "", err
+	}
+	name, err = typeOf(path, members)
+	return members, name, err
+}
+
 // blocks are the parts of a prompt that are taken.
 var blocks = map[string]reflect.Type{
 	"text":          reflect.TypeFor[sdk.ContentBlockText](),
@@ -153,11 +162,7 @@ var blocks = map[string]reflect.Type{
 }
 
 func checkBlock(path string, raw member) error {
-	members, err := membersOf(raw)
-	if err != nil {
-		return err
-	}
-	name, err := typeOf(path, members)
+	members, name, err := taggedMembers(path, raw)
 	if err != nil {
 		return err
 	}
@@ -205,11 +210,7 @@ var transports = map[string]reflect.Type{
 }
 
 func checkServer(path string, raw member) error {
-	members, err := membersOf(raw)
-	if err != nil {
-		return err
-	}
-	name, err := typeOf(path, members)
+	members, name, err := taggedMembers(path, raw)
 	if err != nil {
 		return err
 	}
