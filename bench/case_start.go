@@ -27,6 +27,16 @@ func (b *bench) starting(ctx context.Context) error {
 		floor: "empty Go program " + ms(floor.median), bar: "floor + 5 ms", ok: judge(version.walls().median-floor.median <= 5*time.Millisecond),
 	})
 
+	// Every other command has all of the program to start, and this one does nothing with it.
+	whole, err := b.many(ctx, b.runs, nil, b.binary, "--version")
+	if err != nil {
+		return err
+	}
+	b.add(row{
+		work: "`--version`, with all of the program started", measured: ms(whole.walls().median), least: ms(whole.walls().least), cpu: ms(whole.cpus().median),
+		memory: mb(whole.peak()), floor: "empty Go program " + ms(floor.median),
+	})
+
 	s, err := serve(func(int) []string { return text("All is well.") })
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"deepseek/internal/question"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
+	"deepseek/internal/version"
 	"deepseek/internal/view"
 )
 
@@ -34,7 +35,7 @@ func newACP(a *App, run func(context.Context, *App, serverOptions) error) *cobra
 func runACP(ctx context.Context, a *App, o serverOptions) error {
 	return serveStdio(ctx, a, "acp", o.settings, func(ctx context.Context, in, out *os.File) error {
 		return acp.Serve(ctx, in, out, &acpServer{app: a, flags: o.settings}, acp.Options{
-			Version: buildVersion().Version, Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			Version: version.Current().Version, Log: slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			Note: func(line string) { a.Warnf("deepseek: %s\n", view.OneLine(line)) },
 		})
 	})

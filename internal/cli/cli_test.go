@@ -437,10 +437,6 @@ func TestVersion(t *testing.T) {
 	if one, two := newBox(t).call("version"), newBox(t).call("--version"); one.out != two.out {
 		t.Errorf("%q and %q", one.out, two.out)
 	}
-	b := describeBuild("1.2.3", "abc", nil)
-	if want := "deepseek 1.2.3 (abc, " + b.Go + ", " + b.Platform + ")"; b.String() != want {
-		t.Errorf("got %s, want %s", b, want)
-	}
 }
 
 func TestHelpGoesToStdout(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"deepseek/internal/version"
 )
 
 // writeManPages writes a page for section 1 of the manual for the command and
@@ -50,7 +52,7 @@ func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandP
 func manPage(cmd *cobra.Command) string {
 	var b strings.Builder
 	name := manName(cmd)
-	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s\" \"deepseek\"\n.ad l\n.nh\n", roff(strings.ToUpper(name)), roff("deepseek "+buildVersion().Version))
+	fmt.Fprintf(&b, ".TH \"%s\" 1 \"\" \"%s\" \"deepseek\"\n.ad l\n.nh\n", roff(strings.ToUpper(name)), roff("deepseek "+version.Current().Version))
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(cmd.UseLine()))
 	if cmd.Long != "" {

@@ -32,6 +32,7 @@ import (
 	"deepseek/internal/tool/search"
 	"deepseek/internal/tool/shell"
 	"deepseek/internal/tool/todo"
+	"deepseek/internal/version"
 )
 
 // owner is a session that this process owns, with everything that works on it.
@@ -279,7 +280,7 @@ func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Mod
 	}
 	o.key = redact.New(key)
 	rc.Provider = deepseek.Provider
-	llm := deepseek.New(deepseek.Config{BaseURL: o.cfg.BaseURL, Key: key, UserAgent: "deepseek/" + buildVersion().Version})
+	llm := deepseek.New(deepseek.Config{BaseURL: o.cfg.BaseURL, Key: key, UserAgent: "deepseek/" + version.Current().Version})
 	o.closeLLM = llm.Close
 	return llm, nil
 }
@@ -373,7 +374,7 @@ func (o *owner) announce(log *logstore.Log) error {
 func (o *owner) serve() {
 	o.served = make(chan error, 1)
 	go func() {
-		o.served <- o.listener.Serve(context.Background(), &host{o}, remote.Options{Version: buildVersion().Version})
+		o.served <- o.listener.Serve(context.Background(), &host{o}, remote.Options{Version: version.Current().Version})
 	}()
 }
 

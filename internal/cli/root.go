@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"deepseek/internal/config"
+	"deepseek/internal/version"
 )
 
 // newRoot is the program with the commands that are to be at hand.
@@ -24,7 +25,7 @@ func newRoot(a *App, commands []registration) *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Version:           buildVersion().String(),
+		Version:           version.Current().String(),
 	}
 	root.SetIn(a.streams.In)
 	root.SetOut(a.Out)

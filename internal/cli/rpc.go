@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deepseek/internal/remote"
+	"deepseek/internal/version"
 )
 
 func newRPC(a *App, run func(context.Context, *App, serverOptions) error) *cobra.Command {
@@ -22,6 +23,6 @@ func newRPC(a *App, run func(context.Context, *App, serverOptions) error) *cobra
 
 func runRPC(ctx context.Context, a *App, o serverOptions) error {
 	return serveStdio(ctx, a, "rpc", o.settings, func(ctx context.Context, in, out *os.File) error {
-		return remote.ServeStdio(ctx, in, out, &rpcServer{app: a, flags: o.settings}, remote.Options{Version: buildVersion().Version})
+		return remote.ServeStdio(ctx, in, out, &rpcServer{app: a, flags: o.settings}, remote.Options{Version: version.Current().Version})
 	})
 }

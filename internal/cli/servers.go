@@ -8,6 +8,7 @@ import (
 	"deepseek/internal/permission"
 	"deepseek/internal/tool"
 	"deepseek/internal/tool/mcp"
+	"deepseek/internal/version"
 	"deepseek/internal/view"
 )
 
@@ -23,7 +24,7 @@ func (o *owner) serverTools(ctx context.Context, policy *permission.Policy) ([]t
 	env := mcp.Env{
 		Servers: o.cfg.Servers, Cwd: o.cwd, Home: o.app.Getenv("HOME"),
 		Serve: func(cmd *exec.Cmd) (mcp.Service, error) { return o.shell.Serve(cmd) },
-		Key:   o.key, Version: buildVersion().Version, Note: o.warnLine,
+		Key:   o.key, Version: version.Current().Version, Note: o.warnLine,
 	}
 	if o.cfg.Verbose {
 		env.Stderr = func(server, line string) { o.voice.say(server + ": " + line) }
