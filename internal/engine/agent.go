@@ -110,9 +110,10 @@ type Agent struct {
 	feeds      map[*Feed]struct{}
 
 	// driver
-	resumed bool  // the next request/header says so
-	steps   int   // of the interval
-	roomyTo int64 // after a compaction that did not help: none is tried below this weight of the history
+	resumed bool                // the next request/header says so
+	headed  *session.HeaderBody // what the log's last request/header was made of; nil where that is not known
+	steps   int                 // of the interval
+	roomyTo int64               // after a compaction that did not help: none is tried below this weight of the history
 	repeats repeats
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -189,15 +190,18 @@ func (a *Agent) prepare(r sending) (model.Request, error) {
 // logHeader appends request/header and request/context where they differ from
 // the last, and the header once on a resume. The caller holds mu.
 func (a *Agent) logHeader(body session.HeaderBody) error {
-	raw, err := session.Marshal(body)
-	if err != nil {
-		return err
-	}
-	if a.opts.Redact != nil {
-		raw = a.opts.Redact(raw)
+	same := a.headed != nil && reflect.DeepEqual(body, *a.headed)
+	if !same {
+		raw, err := session.Marshal(body)
+		if err != nil {
+			return err
+		}
+		if a.opts.Redact != nil {
+			raw = a.opts.Redact(raw)
+		}
+		same = bytes.Equal(raw, a.state.LastHeader)
 	}
 	reason := session.HeaderInitial
-	same := bytes.Equal(raw, a.state.LastHeader)
 	switch {
 	case a.state.LastHeader == nil:
 	case !same:
@@ -214,10 +218,13 @@ func (a *Agent) logHeader(body session.HeaderBody) error {
 	if rc != a.state.LastContext {
 		batch = append(batch, item{session.TypeRequestContext, rc})
 	}
-	if len(batch) == 0 {
-		return nil
+	if len(batch) > 0 {
+		if err := a.put(batch...); err != nil {
+			return err
+		}
 	}
-	return a.put(batch...)
+	a.headed = &body
+	return nil
 }
 
 // commit logs the answer and returns its calls with the ids that they keep.

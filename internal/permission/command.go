@@ -34,21 +34,23 @@ func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) 
 	if err != nil {
 		return Launch{}, err // no yes may stand in for a sandbox that there is
 	}
+	l := p.look()
 	var git []string
 	if line.git == gitChanges {
-		git = p.gitPlaces()
+		git = p.gitPlaces(l)
 	}
-	if reason := p.reason(r, supported, why, git); reason != "" && !p.grants.cover(line, r.Dir) {
+	if reason := p.reason(l, r, supported, why, git); reason != "" && !p.grants.cover(line, r.Dir) {
 		if err := p.askCommand(ctx, r, line, reason); err != nil {
 			return Launch{}, err
 		}
+		l = p.look() // a person takes time
 	}
 	if !supported {
 		return Launch{}, nil
 	}
 	writable := []string{p.workspace, r.TempDir}
 	for _, dir := range append([]string{"/dev/shm"}, p.caches.dirs()...) {
-		if _, ok := p.overlap(dir); !ok {
+		if _, ok := l.overlap(dir); !ok {
 			writable = append(writable, dir)
 		}
 	}
@@ -57,7 +59,7 @@ func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) 
 	return Launch{
 		Sandbox: &Sandbox{Writable: outermost(writable)},
 		Env:     p.standIns(writable, r.TempDir),
-		note:    p.note(writable[2:], line.git, len(git) > 0),
+		note:    p.note(l, writable[2:], line.git, len(git) > 0),
 	}, nil
 }
 
@@ -70,8 +72,8 @@ func outermost(dirs []string) []string {
 }
 
 // reason says why a command needs a yes, "" where it needs none.
-func (p *Policy) reason(r CommandRequest, supported bool, why string, git []string) string {
-	reason := p.firstReason(r, supported, why)
+func (p *Policy) reason(l *look, r CommandRequest, supported bool, why string, git []string) string {
+	reason := p.firstReason(l, r, supported, why)
 	if len(git) == 0 || !supported {
 		return reason
 	}
@@ -82,7 +84,7 @@ func (p *Policy) reason(r CommandRequest, supported bool, why string, git []stri
 	return reason + "; " + opens
 }
 
-func (p *Policy) firstReason(r CommandRequest, supported bool, why string) string {
+func (p *Policy) firstReason(l *look, r CommandRequest, supported bool, why string) string {
 	switch {
 	case p.Level() == ReadOnly:
 		return "This session is read-only, and a command could change files"
@@ -90,7 +92,7 @@ func (p *Policy) firstReason(r CommandRequest, supported bool, why string) strin
 		return "Commands cannot be held to the workspace here (" + why + ")"
 	}
 	for _, dir := range []string{p.workspace, r.TempDir} {
-		if g, ok := p.overlap(dir); ok {
+		if g, ok := l.overlap(dir); ok {
 			return fmt.Sprintf("%s overlaps with %s (%s), which a command could then change", dir, g.path, g.what)
 		}
 	}
@@ -115,14 +117,14 @@ func (p *Policy) askCommand(ctx context.Context, r CommandRequest, line commandL
 	return err
 }
 
-func (p *Policy) note(others []string, use gitUse, opened bool) string {
+func (p *Policy) note(l *look, others []string, use gitUse, opened bool) string {
 	note := fmt.Sprintf("note: commands may change files only in %s, $TMPDIR, %s; write and edit can ask for a file elsewhere.", p.workspace, strings.Join(others, ", "))
 	switch {
 	case opened:
 		note += fmt.Sprintf(" Of the repository %s it may change objects, refs and logs, but not the configuration, hooks and packed refs.", p.git.common)
 	case p.gitAway != "":
 		note += fmt.Sprintf(" The git directory of this work tree, %s, lies outside: what writes there, such as a commit, is for the user to run, or for a session that starts in a folder that holds both.", p.gitAway)
-	case len(p.gitPlaces()) == 0:
+	case len(p.gitPlaces(l)) == 0:
 	case use == gitNeedsClosed:
 		note += fmt.Sprintf(" The repository of this linked work tree, %s, lies outside. This git command needs its configuration or packed refs, which stay closed: the user has to run it.", p.git.common)
 	default:

@@ -77,7 +77,7 @@ func isHead(path string) bool {
 // directory stays closed: its configuration and hooks say what programs run.
 // There are none where one of them overlaps with a place that tools never write
 // to, or would hold the home or the workspace.
-func (p *Policy) gitPlaces() []string {
+func (p *Policy) gitPlaces(l *look) []string {
 	if p.git == nil {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (p *Policy) gitPlaces() []string {
 		out = append(out, dir)
 	}
 	for _, dir := range out {
-		if _, ok := p.overlap(dir); ok || holds(dir, p.userHome) || holds(dir, p.workspace) {
+		if _, ok := l.overlap(dir); ok || holds(dir, p.userHome) || holds(dir, p.workspace) {
 			return nil
 		}
 	}

@@ -32,7 +32,8 @@ func TestLinkedWorkTreeOpensWhatGitNeeds(t *testing.T) {
 	gitdir := b.linkWorktree()
 	common := b.outside + "/.git"
 	want := []string{gitdir, common + "/objects", common + "/refs", common + "/logs"}
-	if got := b.policy(nil).gitPlaces(); !slices.Equal(got, want) {
+	p := b.policy(nil)
+	if got := p.gitPlaces(p.look()); !slices.Equal(got, want) {
 		t.Errorf("places %v, want %v", got, want)
 	}
 }

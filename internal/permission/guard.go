@@ -97,7 +97,7 @@ func (p *Policy) changeable(ctx context.Context, path string) (resolved, error) 
 	if err != nil {
 		return r, err
 	}
-	if g, ok := p.guardOf(r.abs); ok {
+	if g, ok := p.look().guardOf(r.abs); ok {
 		return r, &Denied{Message: fmt.Sprintf("%s is never written by tools: it belongs to %s.", r.abs, g.what)}
 	}
 	if r.info != nil {
@@ -128,7 +128,7 @@ func (p *Policy) open(r resolved, inside bool) (Access, error) {
 	if err != nil {
 		return Access{}, errors.Join(err, root.Close())
 	}
-	if _, ok := p.guardBelow(dir); ok {
+	if _, ok := p.look().guardBelow(dir); ok {
 		for len(components(rel)) > 1 {
 			name := components(rel)[0]
 			if err := root.Mkdir(name, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
@@ -231,7 +231,7 @@ func (p *Policy) unguarded(root *os.Root) error {
 		return &os.PathError{Op: "stat", Path: root.Name(), Err: errors.ErrUnsupported}
 	}
 	id := identity{uint64(st.Dev), uint64(st.Ino)} //nolint:unconvert // the types differ between systems
-	if g, ok := p.guardedIDs()[id]; ok {
+	if g, ok := p.look().guardedIDs()[id]; ok {
 		return &Denied{Message: fmt.Sprintf("%s is never written by tools: it belongs to %s.", root.Name(), g.what)}
 	}
 	return nil

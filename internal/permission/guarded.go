@@ -81,18 +81,43 @@ func (g guard) covers(abs string) bool {
 	return strings.HasPrefix(name, g.beside)
 }
 
+// look is one look at the file system: the system is asked once a path, since a
+// decision meets the same folders many times over. It is taken anew for each
+// decision, and where a person was asked in between. Not for concurrent use.
+type look struct {
+	guards []guard
+	found  map[string]found
+	ids    map[identity]guard // of the guards; nil before the first need
+}
+
+type found struct {
+	id     identity
+	exists bool
+}
+
+func (p *Policy) look() *look { return &look{guards: p.guards, found: map[string]found{}} }
+
+func (l *look) identityOf(path string) (identity, bool) {
+	f, ok := l.found[path]
+	if !ok {
+		f.id, f.exists = identityOf(path)
+		l.found[path] = f
+	}
+	return f.id, f.exists
+}
+
 // guardOf finds what forbids writing to a resolved path: by name, and by
 // identity, since letters of another case, a bind mount or a hard link give a
 // guarded place a second name.
-func (p *Policy) guardOf(abs string) (guard, bool) {
-	for _, g := range p.guards {
+func (l *look) guardOf(abs string) (guard, bool) {
+	for _, g := range l.guards {
 		if g.covers(abs) {
 			return g, true
 		}
 	}
-	ids := p.guardedIDs()
+	ids := l.guardedIDs()
 	for dir := abs; ; dir = filepath.Dir(dir) {
-		if id, ok := identityOf(dir); ok {
+		if id, ok := l.identityOf(dir); ok {
 			if g, ok := ids[id]; ok {
 				return g, true
 			}
@@ -195,39 +220,40 @@ func (g guard) each(ctx context.Context, look func(path string, fi os.FileInfo) 
 	})
 }
 
-func (p *Policy) guardedIDs() map[identity]guard {
-	ids := make(map[identity]guard, len(p.guards))
-	for _, g := range p.guards {
+func (l *look) guardedIDs() map[identity]guard {
+	if l.ids != nil {
+		return l.ids
+	}
+	l.ids = make(map[identity]guard, len(l.guards))
+	for _, g := range l.guards {
 		path := g.path
 		if g.beside != "" {
 			path = filepath.Join(g.path, g.beside+"jsonl")
 		}
-		if id, ok := identityOf(path); ok {
-			ids[id] = g
+		if id, ok := l.identityOf(path); ok {
+			l.ids[id] = g
 		}
 	}
-	return ids
+	return l.ids
 }
 
 // overlap finds a guarded place that lies in dir, or that dir lies in: a folder
 // that a command may not be given whole.
-func (p *Policy) overlap(dir string) (guard, bool) {
-	if g, ok := p.guardOf(dir); ok {
+func (l *look) overlap(dir string) (guard, bool) {
+	if g, ok := l.guardOf(dir); ok {
 		return g, true
 	}
-	return p.guardBelow(dir)
+	return l.guardBelow(dir)
 }
 
-func (p *Policy) guardBelow(dir string) (guard, bool) {
-	want, exists := identityOf(dir)
-	others := map[string]bool{} // paths that were looked at and are not dir, nor is what is above them
-	for _, g := range p.guards {
+func (l *look) guardBelow(dir string) (guard, bool) {
+	want, exists := l.identityOf(dir)
+	for _, g := range l.guards {
 		if within(g.path, dir) {
 			return g, true
 		}
-		for up := g.path; exists && !others[up]; up = filepath.Dir(up) {
-			others[up] = true
-			if id, ok := identityOf(up); ok && id == want {
+		for up := g.path; exists; up = filepath.Dir(up) {
+			if id, ok := l.identityOf(up); ok && id == want {
 				return g, true
 			}
 			if up == filepath.Dir(up) {

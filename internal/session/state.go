@@ -23,6 +23,7 @@ type State struct {
 	Committed   int       // model requests that have committed, those for a summary too, cut ones not
 	Observed    []Observed
 
+	header       *HeaderBody // LastHeader, decoded; nil before the first need
 	callIDs      map[string]struct{}
 	instructions *string // the last that a model was sent
 }
@@ -61,7 +62,7 @@ func (s *State) note(e Event) error {
 		if err := decode(e, &v); err != nil {
 			return err
 		}
-		s.LastHeader = bytes.Clone(v.Header)
+		s.LastHeader, s.header = bytes.Clone(v.Header), nil
 	case TypeRequestContext:
 		return decode(e, &s.LastContext)
 	case TypeSettings:
@@ -143,16 +144,20 @@ func (s *State) AdmittedInstructions() (string, bool) {
 	return *s.instructions, true
 }
 
-// HeaderBody decodes the last request header; false before the first.
+// HeaderBody is the last request header, which is the state's: callers change
+// nothing in it. False before the first.
 func (s *State) HeaderBody() (HeaderBody, bool, error) {
 	if s.LastHeader == nil {
 		return HeaderBody{}, false, nil
 	}
-	var b HeaderBody
-	if err := json.Unmarshal(s.LastHeader, &b); err != nil {
-		return b, false, fmt.Errorf("%w: request/header: %w", ErrDamaged, PlainJSON(err))
+	if s.header == nil {
+		var b HeaderBody
+		if err := json.Unmarshal(s.LastHeader, &b); err != nil {
+			return b, false, fmt.Errorf("%w: request/header: %w", ErrDamaged, PlainJSON(err))
+		}
+		s.header = &b
 	}
-	return b, true, nil
+	return *s.header, true, nil
 }
 
 // CodeQuestions is how the questions stand that the code of an open call has
