@@ -3,8 +3,7 @@ package deepseek
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
-	"sync"
+	"strings"
 )
 
 // What the strictest servers take of a past call. A name or an id that they
@@ -18,10 +17,16 @@ const (
 	unnamedCall = "unnamed"
 )
 
-var (
-	notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]`) })
-	notInIDs   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.:-]`) })
-)
+// letters puts a _ for every rune but ASCII letters, digits, _, - and those of more.
+func letters(s, more string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', strings.ContainsRune(more, r):
+			return r
+		}
+		return '_'
+	}, s)
+}
 
 // sentName is the name of a past call in the letters that servers accept, and
 // of the length.
@@ -30,9 +35,9 @@ func sentName(name string) string {
 		return unnamedCall
 	}
 	if len(name) <= maxName {
-		return notInNames().ReplaceAllString(name, "_")
+		return letters(name, "")
 	}
-	return shortened(notInNames().ReplaceAllString(name[:maxName], "_"), name, maxName)
+	return shortened(letters(name[:maxName], ""), name, maxName)
 }
 
 // sentID is the id of a past call. Of a call and its result it is the same.
@@ -40,7 +45,7 @@ func sentID(id string) string {
 	if len(id) <= maxID {
 		return id
 	}
-	return shortened(notInIDs().ReplaceAllString(id[:maxID], "_"), id, maxID)
+	return shortened(letters(id[:maxID], ".:"), id, maxID)
 }
 
 // shortened is the beginning of head, with what tells whole from others; in all

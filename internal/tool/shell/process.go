@@ -169,11 +169,17 @@ func (p *process) read(ended chan<- error) {
 	_ = p.pipe.Close() // of reading; Close of the family may have been first
 }
 
+// Most commands print little, and some very much: the buffer grows as it is filled.
+const firstRead, longestRead = 4 << 10, 256 << 10
+
 func (p *process) copy(w io.Writer) error {
-	buf := make([]byte, 256<<10)
+	buf := make([]byte, firstRead)
 	for {
 		n, err := p.pipe.Read(buf)
 		_, _ = w.Write(buf[:n]) // an output takes everything
+		if n == len(buf) && n < longestRead {
+			buf = make([]byte, 4*n)
+		}
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
