@@ -92,6 +92,9 @@ func scan() ([]proc, error) {
 // children lists the children of this process. The kernel keeps them by thread,
 // and may leave one out while another ends.
 func children() ([]proc, error) {
+	if childless() {
+		return nil, nil
+	}
 	const threads = "/proc/self/task"
 	dir, err := os.Open(threads)
 	if err != nil {
@@ -126,6 +129,17 @@ func children() ([]proc, error) {
 		return scan()
 	}
 	return procs, nil
+}
+
+// childless asks the kernel in one call whether there is a child at all, be it one
+// that has ended. It takes none away from whoever waits for it.
+func childless() bool {
+	for {
+		err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return errors.Is(err, unix.ECHILD)
+		}
+	}
 }
 
 // stat's error is os.ErrNotExist or ESRCH where the process is gone.
