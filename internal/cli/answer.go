@@ -90,8 +90,8 @@ func runAnswer(ctx context.Context, a *App, o answerOptions) error {
 	if err := a.NotFromTool("answer"); err != nil {
 		return err
 	}
-	if !o.flags.given() && !o.withdraw && !a.canPrompt() {
-		return usagef("there is no terminal to ask in\nanswer with --select ID=LABEL, --custom ID=TEXT, --skip ID, or --json FILE")
+	if why := a.noPrompt(); why != "" && !o.flags.given() && !o.withdraw {
+		return usagef("there is no terminal to ask in: %s\nanswer with --select ID=LABEL, --custom ID=TEXT, --skip ID, or --json FILE", why)
 	}
 	if err := a.checkAnswerer(cfg.Answerer); err != nil {
 		return err

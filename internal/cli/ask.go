@@ -53,12 +53,25 @@ type drawing struct {
 // checkAnswerer refuses an answerer that cannot work here, before anything starts.
 func (a *App) checkAnswerer(answerer string) error {
 	if answerer == answererTTY && !a.canPrompt() {
-		return usagef("--answerer tty needs a terminal on stdin and stderr\nuse --answerer none or remote, and answer with `deepseek answer` from another shell")
+		return usagef("--answerer tty needs a terminal: %s\nuse --answerer none or remote, and answer with `deepseek answer` from another shell", a.noPrompt())
 	}
 	return nil
 }
 
-func (a *App) canPrompt() bool { return a.InTerminal() && a.ErrTerminal() }
+func (a *App) canPrompt() bool { return a.noPrompt() == "" }
+
+// noPrompt says why nobody can be asked in this terminal, "" where somebody can be.
+func (a *App) noPrompt() string {
+	switch {
+	case !a.InTerminal():
+		return "stdin is none"
+	case !a.ErrTerminal():
+		return "stderr is none"
+	case !prompt.HasTTY():
+		return "no terminal controls this process"
+	}
+	return ""
+}
 
 // startAsking begins. interrupt is what Ctrl+C at a card does. answers may be nil.
 func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail func(error), interrupt func()) (*asking, error) {

@@ -50,9 +50,6 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	if err := a.NotFromTool("attach"); err != nil {
 		return err
 	}
-	if !a.canPrompt() {
-		return usagef("attach needs a terminal on stdin and stderr\nanswer with `deepseek answer` and its flags instead")
-	}
 	t, err := a.target(cfg, o.session)
 	if err != nil {
 		return err
@@ -63,6 +60,9 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	}
 	if ofRoot(t.path, owner) {
 		return &logstore.BusyError{Path: t.path, PID: owner.PID, Socket: owner.Socket, Session: owner.Session}
+	}
+	if why := a.noPrompt(); why != "" {
+		return usagef("attach needs a terminal: %s\nanswer with `deepseek answer` and its flags instead", why)
 	}
 	ctx, signals := Watch(ctx, a.Exit)
 	defer signals.Stop()

@@ -188,9 +188,9 @@ func checkSockets(a *App) finding {
 
 func checkTerminal(a *App) finding {
 	f := finding{name: "terminal", words: fmt.Sprintf("%d columns", a.Width())}
-	switch {
-	case !a.canPrompt():
-		f.words, f.advice = "stdin and stderr are no terminal", "questions are answered from another shell: deepseek answer"
+	switch why := a.noPrompt(); {
+	case why != "":
+		f.words, f.advice = "there is none to ask in: "+why, "questions are answered from another shell: deepseek answer"
 	case !a.Cursor():
 		f.words, f.advice = "TERM="+a.Getenv("TERM")+" has no cursor control", "cards are plain numbered lines here"
 	}

@@ -102,7 +102,7 @@ func (g *Guard) index(who any) int {
 // launch starts the guard. What it is to know lies in the pipe before it is there.
 func (g *Guard) launch() {
 	defer close(g.launched)
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
+	tty, err := os.OpenFile(ttyPath, os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		return
 	}

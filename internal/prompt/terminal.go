@@ -92,9 +92,18 @@ type TTY struct {
 	guard  *Guard        // restores it where this process cannot any more; may be nil
 }
 
+// HasTTY tells whether a terminal controls this process. Without one nobody can be
+// asked, even where the standard streams are terminals, as they may be in a container.
+func HasTTY() bool {
+	f, err := os.OpenFile(ttyPath, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	return err == nil && f.Close() == nil
+}
+
+const ttyPath = "/dev/tty"
+
 // OpenTTY opens the controlling terminal. The caller closes it. guard may be nil.
 func OpenTTY(guard *Guard) (*TTY, error) {
-	in, fd, err := openSource("/dev/tty")
+	in, fd, err := openSource(ttyPath)
 	if err != nil {
 		return nil, fmt.Errorf("no terminal to ask on: %w", err)
 	}
