@@ -167,7 +167,7 @@ type noSpill struct{}
 func (noSpill) Create(string) (tool.SpillFile, error) { return nil, errDisk }
 
 func TestCallIDsAreMadeUniqueOnceAndForAll(t *testing.T) {
-	w := start(t, newMemLog(), &play{next: []answer{calls("f:x", "f:x", "f:", "f:a b;c", "f:"+strings.Repeat("i", 65)), calls("f:x"), says("done")}}, nil, fn{"f", tool.Traits{Parallel: true}, ok("r")})
+	w := start(t, newMemLog(), &play{next: []answer{calls("f:x", "f:x", "f:", "f:a b;c", "f:"+strings.Repeat("i", 128), "f:"+strings.Repeat("i", 129)), calls("f:x"), says("done")}}, nil, fn{"f", tool.Traits{Parallel: true}, ok("r")})
 	w.run("go")
 	seen := map[string]bool{}
 	w.llm.mu.Lock()
@@ -180,7 +180,7 @@ func TestCallIDsAreMadeUniqueOnceAndForAll(t *testing.T) {
 			seen[c.ID] = true
 		}
 	}
-	if len(seen) != 6 || !seen["x"] {
+	if len(seen) != 7 || !seen["x"] || !seen[strings.Repeat("i", 128)] {
 		t.Errorf("ids %v", seen)
 	}
 }

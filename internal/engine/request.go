@@ -288,12 +288,11 @@ func (a *Agent) modelMessage(resp model.Response, calls []session.Call) session.
 	}
 }
 
-// maxCallID is how long an id may be, in bytes: servers refuse longer ones, and
-// a longer one would come back with each request.
-const maxCallID = 64
+// maxCallID is how long an id may be, in bytes. What of it servers are sent is the
+// adapter's affair.
+const maxCallID = 128
 
-// validCallID tells whether the id may stand in a shell command, a file name and
-// a request.
+// validCallID tells whether the id may stand in a shell command and a file name.
 func validCallID(id string) bool {
 	return id != "" && len(id) <= maxCallID && !strings.ContainsFunc(id, func(r rune) bool {
 		return !(r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("_.:-", r))
