@@ -152,7 +152,7 @@ func (r reader) entry(key, val *yaml.Node) (any, *Error) {
 	if val.Kind != yaml.ScalarNode || !fits(s.Kind, val.ShortTag()) {
 		return nil, r.errorAt(key.Line, s.Key, "wants %s, not %s", s.Kind, unfit(s.Kind, val))
 	}
-	v, err := s.parse(val.Value)
+	v, err := s.parse(spelled(val))
 	if err == nil && r.origin == FromProject && s.Key == "model" {
 		err = projectModel(val.Value)
 	}
@@ -160,6 +160,24 @@ func (r reader) entry(key, val *yaml.Node) (any, *Error) {
 		return nil, r.errorAt(key.Line, s.Key, "%s", err)
 	}
 	return v, nil
+}
+
+// spelled writes a scalar as flags and variables write it: YAML has more ways to write
+// a whole number (0x10, 1_000) and a switch (True). What it cannot read stays as it is.
+func spelled(n *yaml.Node) string {
+	switch n.ShortTag() {
+	case "!!int":
+		var v int64
+		if n.Decode(&v) == nil {
+			return strconv.FormatInt(v, 10)
+		}
+	case "!!bool":
+		var v bool
+		if n.Decode(&v) == nil {
+			return strconv.FormatBool(v)
+		}
+	}
+	return n.Value
 }
 
 // resolve follows an alias to what it stands for.

@@ -335,3 +335,18 @@ func FuzzUserFile(f *testing.F) {
 		}
 	})
 }
+
+// TestYAMLsOwnWaysToWriteNumbersAndSwitches: what YAML takes for a whole number or a
+// switch is one, however it is written.
+func TestYAMLsOwnWaysToWriteNumbersAndSwitches(t *testing.T) {
+	for _, text := range []string{"quiet: true\nmax_steps: 16\n", "quiet: True\nmax_steps: 0x10\n", "quiet: TRUE\nmax_steps: 0o20\n", "quiet: true\nmax_steps: 1_6\n"} {
+		c, err := newPlace(t, text, "").load(nil)
+		if err != nil || !c.Quiet || c.MaxSteps != 16 {
+			t.Errorf("%q: quiet %v, max_steps %d, %v", text, c != nil && c.Quiet, c.MaxSteps, err)
+		}
+	}
+	c, err := newPlace(t, "mcp_servers:\n  a: {command: x, trust: True}\n", "").load(nil)
+	if err != nil || len(c.Servers) != 1 || !c.Servers[0].Trust {
+		t.Errorf("trust: True: %v", err)
+	}
+}

@@ -170,7 +170,7 @@ func (r reader) server(what, name string, n *yaml.Node) (Server, *Error) {
 			if val.Kind != yaml.ScalarNode || val.ShortTag() != "!!bool" {
 				return r.errorAt(key.Line, at, "wants true or false, not %s", describe(val))
 			}
-			s.Trust = val.Value == "true" || val.Value == "True" || val.Value == "TRUE"
+			s.Trust = spelled(val) == "true"
 		case "start_timeout":
 			s.StartTimeout, bad = r.duration(at, val)
 		case "call_timeout":
