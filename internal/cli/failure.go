@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"deepseek/internal/config"
@@ -98,9 +99,11 @@ func classify(err error) *Coded {
 }
 
 // words takes the first line of an error as the message and the rest as the hint.
+// A failure that came up in two places and was joined is told once.
 func words(exit int, code string, err error) *Coded {
-	message, hint, _ := strings.Cut(err.Error(), "\n")
-	return &Coded{Exit: exit, Code: code, Message: message, Hint: hint}
+	message, rest, _ := strings.Cut(err.Error(), "\n")
+	lines := slices.DeleteFunc(strings.Split(rest, "\n"), func(line string) bool { return line == message })
+	return &Coded{Exit: exit, Code: code, Message: message, Hint: strings.Join(lines, "\n")}
 }
 
 // report writes the words to stderr, in at most three lines, and where JSON was

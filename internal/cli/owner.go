@@ -104,27 +104,15 @@ func (a *App) claim(ctx context.Context, cfg *config.Config, t target) (*owner, 
 		return nil, errors.Join(err, log.Close())
 	}
 	if n := log.TornBytes(); n > 0 {
-		a.Warnf("deepseek: the last line of %s is cut off (%d bytes); it will be set aside in %s\n", log.Path(), n, filepath.Base(logstore.TornPath(log.Path())))
+		// Without the session's id: the first line that has it is the one that tells it.
+		a.Warnf("deepseek: the last line of the session's log is cut off (%d bytes); it will be set aside beside the log, in a file .torn\n", n)
 	}
 	return o, nil
 }
 
-// equip builds the agent. Errors that are the configuration's come before
-// anything is written.
-func (o *owner) equip(ctx context.Context) error {
-	if o.app.Getenv("GOGC") == "" {
-		// What lives long in a run is small, and what is made by the megabyte dies at
-		// once: looking more often costs little and keeps long answers out of memory.
-		debug.SetGCPercent(40)
-	}
-	if err := o.place(); err != nil {
-		return err
-	}
+// settle decides on the settings: what was said now, else what the session has had.
+func (o *owner) settle() error {
 	cfg, logged := o.cfg, o.state.Settings
-	header, resumed, err := o.state.HeaderBody()
-	if err != nil {
-		return err
-	}
 	var waits *config.Waits
 	perm, approve := cfg.Permission, cfg.Approve
 	var adaptations []string
@@ -145,6 +133,28 @@ func (o *owner) equip(ctx context.Context) error {
 	o.settings = session.Settings{
 		Mode: w.Mode, Timeout: w.Timeout, MaxTimeout: w.MaxTimeout,
 		Permission: perm, Approve: approve, Adaptations: adaptations,
+	}
+	return nil
+}
+
+// equip builds the agent. Errors that are the configuration's come before
+// anything is written.
+func (o *owner) equip(ctx context.Context) error {
+	if o.app.Getenv("GOGC") == "" {
+		// What lives long in a run is small, and what is made by the megabyte dies at
+		// once: looking more often costs little and keeps long answers out of memory.
+		debug.SetGCPercent(40)
+	}
+	if err := o.place(); err != nil {
+		return err
+	}
+	if err := o.settle(); err != nil {
+		return err
+	}
+	cfg := o.cfg
+	header, resumed, err := o.state.HeaderBody()
+	if err != nil {
+		return err
 	}
 	rc := session.RequestConfig{Model: cfg.Model, ReasoningEffort: cfg.Effort, MaxTokens: cfg.MaxTokens, Temperature: cfg.Temperature}
 	if resumed {

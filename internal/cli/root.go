@@ -54,12 +54,26 @@ func watchStart(a *App, cmd *cobra.Command) {
 	if run := cmd.RunE; run != nil {
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			a.running = true
+			if err := emptyPath(cmd.Flags()); err != nil {
+				return err
+			}
 			return run(cmd, args)
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		watchStart(a, sub)
 	}
+}
+
+// emptyPath refuses a path that came out empty, as of a variable that is not set:
+// taken for a flag that was not given, it would be something else without a word.
+func emptyPath(given *pflag.FlagSet) error {
+	for _, name := range []string{"home", "cwd", "config", "script", "answers", "json", "man"} {
+		if f := given.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return usagef("--%s is empty\ngive a path, or leave it out", name)
+		}
+	}
+	return nil
 }
 
 func newHelp(root *cobra.Command) *cobra.Command {

@@ -137,13 +137,17 @@ func runRun(ctx context.Context, a *App, o runOptions) error {
 		return errors.Join(err, own.close())
 	}
 	p.plan = o.begin.plan
-	if err := own.equip(ctx); err != nil {
+	// Nothing is started, MCP servers neither, before all that is known to be wrong has been told.
+	if err := own.settle(); err != nil {
 		return errors.Join(err, own.close())
 	}
 	for n, t := range tasks {
 		if mode := cmp.Or(t.mode, own.settings.Mode); t.timeout != nil && mode == config.Legacy {
 			return errors.Join(usagef("%s: task %d: timeout has no place in legacy mode\nadd mode: timed, or leave it out", o.tasks.script, n+1), own.close())
 		}
+	}
+	if err := own.equip(ctx); err != nil {
+		return errors.Join(err, own.close())
 	}
 	return p.run(ctx, tasks)
 }

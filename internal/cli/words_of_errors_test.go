@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,8 +56,13 @@ func TestWhatHelpsAgainstALogThatCannotBeWritten(t *testing.T) {
 		syscall.ENOSPC: "make room", syscall.EDQUOT: "make room", syscall.EROFS: "--home DIR", syscall.EPERM: "--home DIR",
 		syscall.ENOENT: "--home DIR", syscall.EIO: "does not work", syscall.EINTR: "make room on the disk, or mend",
 	} {
-		if got := failure(&logstore.WriteError{Path: "/a/b.jsonl", Err: errno}); got.Code != CodeLogWrite || !strings.Contains(got.Hint, want) {
+		err := &logstore.WriteError{Path: "/a/b.jsonl", Err: errno}
+		if got := failure(err); got.Code != CodeLogWrite || !strings.Contains(got.Hint, want) {
 			t.Errorf("%v: %+v", errno, got)
+		}
+		// Writers and readers of a log meet the same failure.
+		if once, twice := failure(err), failure(errors.Join(err, err)); *once != *twice {
+			t.Errorf("%v: %+v, joined %+v", errno, once, twice)
 		}
 	}
 }
