@@ -381,7 +381,7 @@ func strict(msgs []json.RawMessage) string {
 		}
 		for _, c := range m.ToolCalls {
 			var args map[string]any
-			if c.ID == "" || len(c.ID) > 64 || len(c.Function.Name) > 64 || seen[c.ID] || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil ||
+			if c.ID == "" || len(c.ID) > maxCallID || len(c.Function.Name) > 64 || seen[c.ID] || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil ||
 				c.Function.Name == "" || strings.ContainsFunc(c.Function.Name, func(r rune) bool { return r == ' ' || r == '!' }) {
 				return fmt.Sprintf("message %d: call %+v", i, c)
 			}
@@ -415,7 +415,7 @@ func TestTheCheckOfThePrefixChecks(t *testing.T) {
 		"an id used twice":  {sys, user, call, res, call, res},
 		"a second system":   {sys, sys, user},
 		"a long name":       {sys, user, msg(strings.Replace(string(call), `"f"`, `"`+strings.Repeat("f", 65)+`"`, 1)), res},
-		"a long id":         {sys, user, msg(strings.Replace(string(call), `"a"`, `"`+strings.Repeat("a", 65)+`"`, 1)), msg(strings.Replace(string(res), `"a"`, `"`+strings.Repeat("a", 65)+`"`, 1))},
+		"a long id":         {sys, user, msg(strings.Replace(string(call), `"a"`, `"`+strings.Repeat("a", maxCallID+1)+`"`, 1)), msg(strings.Replace(string(res), `"a"`, `"`+strings.Repeat("a", maxCallID+1)+`"`, 1))},
 		"assistant at last": {sys, user, msg(`{"role":"assistant","content":"x"}`)},
 	} {
 		if strict(bad) == "" {

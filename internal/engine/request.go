@@ -288,8 +288,7 @@ func (a *Agent) modelMessage(resp model.Response, calls []session.Call) session.
 	}
 }
 
-// maxCallID is how long an id may be, in bytes. What of it servers are sent is the
-// adapter's affair.
+// maxCallID is how long an id may be, in bytes.
 const maxCallID = 128
 
 // validCallID tells whether the id may stand in a shell command and a file name.

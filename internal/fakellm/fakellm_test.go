@@ -63,7 +63,7 @@ func TestRules(t *testing.T) {
 		{"bad arguments", bodyOf(hi, call("c1", "x", `{"a":`), ans1), "arguments that are a JSON object"},
 		{"null arguments", bodyOf(hi, call("c1", "x", `null`), ans1), "arguments that are a JSON object"},
 		{"no id", bodyOf(hi, call("", "x", "{}"), ans1), "an id of its own"},
-		{"bad name", bodyOf(hi, call("c1", "a b", "{}"), ans1), "a name in"},
+		{"bad name", bodyOf(hi, call("c1", "a b", "{}"), ans1), "a name of at most 64 in"},
 		{"repeated id", bodyOf(hi, call("c1", "x", "{}"), ans1, call("c1", "x", "{}"), ans1), "an id of its own"},
 		{"bad tool", strings.TrimSuffix(bodyOf(hi), "}") + `,"tools":[{"type":"function","function":{"name":"x"}}]}`, "tools[0]"},
 	} {

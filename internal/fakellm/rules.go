@@ -110,8 +110,8 @@ func (r *rules) checkMessages(raw []json.RawMessage) string {
 			}
 			for k, c := range m.ToolCalls {
 				var args map[string]any
-				if c.Type != "function" || c.ID == "" || len(c.ID) > 64 || ids[c.ID] || !goodName.MatchString(c.Function.Name) || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil {
-					return fmt.Sprintf("%s: tool_calls[%d] must have type function, an id of its own (%q), a name in [A-Za-z0-9_-] (%q), both of at most 64 characters, and arguments that are a JSON object (%q)", at, k, c.ID, c.Function.Name, c.Function.Arguments)
+				if c.Type != "function" || c.ID == "" || len(c.ID) > 128 || ids[c.ID] || !goodName.MatchString(c.Function.Name) || json.Unmarshal([]byte(c.Function.Arguments), &args) != nil || args == nil {
+					return fmt.Sprintf("%s: tool_calls[%d] must have type function, an id of its own of at most 128 characters (%q), a name of at most 64 in [A-Za-z0-9_-] (%q), and arguments that are a JSON object (%q)", at, k, c.ID, c.Function.Name, c.Function.Arguments)
 				}
 				ids[c.ID] = true
 				owed = append(owed, c.ID)

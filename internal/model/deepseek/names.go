@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// What the strictest servers take of a past call. A name or an id that they
-// refuse would come back with every request from then on and end the session for
-// good, so it is never sent. What is sent instead depends on nothing but the name
-// or the id itself: it is the same in every request, and after a resume.
+// What the strictest servers take of a past call's name. One that they refuse would
+// come back with every request from then on and end the session for good, so it is
+// never sent. What is sent instead depends on nothing but the name itself: it is the
+// same in every request, and after a resume. Ids go as the log has them: they are a
+// server's own, or short.
 const (
 	maxName     = 64 // bytes
-	maxID       = 64 // bytes
 	hashed      = 16 // hex digits that keep apart what begins alike
 	unnamedCall = "unnamed"
 )
 
-// letters puts a _ for every rune but ASCII letters, digits, _, - and those of more.
-func letters(s, more string) string {
+// letters puts a _ for every rune but ASCII letters, digits, _ and -.
+func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', strings.ContainsRune(more, r):
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-':
 			return r
 		}
 		return '_'
@@ -35,17 +35,9 @@ func sentName(name string) string {
 		return unnamedCall
 	}
 	if len(name) <= maxName {
-		return letters(name, "")
+		return letters(name)
 	}
-	return shortened(letters(name[:maxName], ""), name, maxName)
-}
-
-// sentID is the id of a past call. Of a call and its result it is the same.
-func sentID(id string) string {
-	if len(id) <= maxID {
-		return id
-	}
-	return shortened(letters(id[:maxID], ".:"), id, maxID)
+	return shortened(letters(name[:maxName]), name, maxName)
 }
 
 // shortened is the beginning of head, with what tells whole from others; in all

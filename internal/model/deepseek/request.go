@@ -90,7 +90,7 @@ func encodeMessage(m session.Message, reasoning func(string) *string) wireMessag
 	out := wireMessage{Role: string(m.Role), Content: m.Text}
 	switch m.Role {
 	case session.RoleTool:
-		out.ToolCallID = sentID(m.CallID)
+		out.ToolCallID = m.CallID
 		if out.Content == "" {
 			out.Content = emptyResult
 		}
@@ -98,7 +98,7 @@ func encodeMessage(m session.Message, reasoning func(string) *string) wireMessag
 		out.Reasoning = reasoning(m.Reasoning)
 		for _, c := range m.Calls {
 			out.ToolCalls = append(out.ToolCalls, sentCall{
-				ID: sentID(c.ID), Type: "function", Function: sentFunction{Name: sentName(c.Name), Arguments: sentArguments(c.Arguments)},
+				ID: c.ID, Type: "function", Function: sentFunction{Name: sentName(c.Name), Arguments: sentArguments(c.Arguments)},
 			})
 		}
 	}
