@@ -14,6 +14,7 @@ import (
 	"deepseek/internal/engine"
 	"deepseek/internal/model"
 	"deepseek/internal/question"
+	"deepseek/internal/remote"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
 )
@@ -364,15 +365,20 @@ func (p *performance) apply(t task) error {
 	})
 }
 
-// waiting completes a result with the questions that wait.
+// waiting completes a result with the questions that wait: after a failure of
+// the log those that it has, as whoever opens it next will find them.
 func (p *performance) waiting(res *session.RunResult) {
-	p.agent.View(func(st *session.State) {
-		for _, q := range listQuestions(st).Active {
-			res.Questions = append(res.Questions, session.OpenQuestion{
-				CallID: q.CallID, State: q.State, Queued: q.Queued, Questions: q.Questions, Answer: p.answerCommand(q.CallID),
-			})
-		}
-	})
+	var list remote.QuestionList
+	if log := p.log.file(); log != nil && p.agent.Failure() != nil {
+		list, _, _ = readQuestions(context.Background(), log.Path(), false) // of a log that cannot be read either none are known
+	} else {
+		p.agent.View(func(st *session.State) { list = listQuestions(st) })
+	}
+	for _, q := range list.Active {
+		res.Questions = append(res.Questions, session.OpenQuestion{
+			CallID: q.CallID, State: q.State, Queued: q.Queued, Questions: q.Questions, Answer: p.answerCommand(q.CallID),
+		})
+	}
 }
 
 // verdict is how the interval ended as an error, nil if well.

@@ -26,7 +26,8 @@ type Log interface {
 
 // Cursor reads a log in order. It is for one goroutine.
 type Cursor interface {
-	// Next blocks until there are durable lines it has not returned. It ends with io.EOF when the log was closed.
+	// Next blocks until there are durable lines it has not returned; those that are
+	// there come even if ctx has ended. It ends with io.EOF when the log was closed.
 	Next(ctx context.Context) ([]Line, error)
 	Close() error
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -410,9 +411,22 @@ func TestAFailedLogStopsBeforeWhatItGuards(t *testing.T) {
 			return nil
 		}
 		w := start(t, log, &play{next: []answer{calls("f:a"), says("done")}}, nil, f)
-		_, _, err := w.Run(t.Context(), RunOptions{Input: Task("x"), Leave: true}, nil)
+		res, _, err := w.Run(t.Context(), RunOptions{Input: Task("x"), Leave: true}, nil)
 		if !errors.Is(err, errDisk) {
 			t.Fatalf("op %d: %v", n, err)
+		}
+		if res.SessionID != "" { // the receipt is on disk
+			told := session.NewInterval(1)
+			for _, e := range log.events[:log.durable] {
+				if err := told.Apply(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := told.Result()
+			want.SessionID, want.MessageID, want.DurationMS = res.SessionID, res.MessageID, res.DurationMS
+			if !reflect.DeepEqual(res, want) {
+				t.Errorf("op %d: the result tells of what is not on disk\n got %+v\nwant %+v", n, res, want)
+			}
 		}
 		last := session.Event{}
 		if log.durable > 0 {

@@ -41,7 +41,7 @@ func Task(text string) *Input {
 //
 // When ctx ends the turn in hand is cancelled, with the cause that is a
 // *Canceled, the inbox is kept, and the result is that of the interval so far.
-// An error is the log's, or a malformed log; then the result is as far as it is known.
+// An error is the log's, or a malformed log; then the result tells of what is on disk.
 func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID string)) (session.RunResult, session.Reason, error) {
 	id, err := a.Begin(ctx, o)
 	if err != nil {
@@ -77,16 +77,48 @@ func (a *Agent) Run(ctx context.Context, o RunOptions, started func(messageID st
 		}
 		a.mu.Unlock()
 	}
-	defer a.mu.Unlock()
-	in := a.interval
+	in, failure := a.interval, a.failure
 	a.interval = nil
+	sessionID, took := a.opts.SessionID, a.opts.Now().Sub(begun)
+	a.mu.Unlock()
+	if failure != nil {
+		in = a.durable(in.From())
+	}
 	res := in.Result()
-	res.SessionID = a.opts.SessionID
-	res.DurationMS = a.opts.Now().Sub(begun).Milliseconds()
+	res.SessionID = sessionID
+	res.DurationMS = took.Milliseconds()
 	if id != "" {
 		res.MessageID = &id
 	}
-	return res, in.End(), a.failure
+	return res, in.End(), failure
+}
+
+// durable is the interval from a seq on as the disk has it: what a failed log did
+// not get there has not happened. Where it cannot be read either, nothing is known.
+func (a *Agent) durable(from int64) *session.Interval {
+	in := session.NewInterval(from)
+	c, err := a.log.Follow(from)
+	if err != nil {
+		return in
+	}
+	defer func() { _ = c.Close() }() // it was only read
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel() // nothing more is waited for
+	for {
+		lines, err := c.Next(ctx)
+		if err != nil {
+			return in
+		}
+		for _, l := range lines {
+			e, err := session.ParseEvent(l.Raw)
+			if err == nil {
+				err = in.Apply(e)
+			}
+			if err != nil {
+				return in
+			}
+		}
+	}
 }
 
 // begun is an interval that was opened and whose Run has not come yet.

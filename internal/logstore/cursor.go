@@ -67,7 +67,8 @@ func (c *Cursor) Seq() int64 { return c.seq }
 // Next waits until events at or behind the cursor's place are on disk and
 // returns some, in order and without gaps: about a megabyte, and at least one.
 // io.EOF once the log is closed and everything was given out; the log's
-// *WriteError if it failed. The lines are valid until the next call.
+// *WriteError if it failed. The end of ctx ends the waiting only. The lines are
+// valid until the next call.
 func (c *Cursor) Next(ctx context.Context) ([]Line, error) {
 	for {
 		lines, changed, err := c.read(batchSize)

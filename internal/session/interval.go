@@ -71,6 +71,9 @@ func (in *Interval) Apply(e Event) error {
 	return nil
 }
 
+// From is the seq of the interval's first event.
+func (in *Interval) From() int64 { return in.from }
+
 // End is the reason of the interval's last turn; its kind is "" if no turn ended.
 func (in *Interval) End() Reason { return in.last }
 
