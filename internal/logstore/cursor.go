@@ -84,8 +84,8 @@ func (c *Cursor) Next(ctx context.Context) ([]Line, error) {
 	}
 }
 
-// Read is Next without waiting: what there is now, about limit bytes and at
-// least one event, or nothing.
+// Read is Next without waiting: what there is now, at most limit bytes or one
+// event that is longer, or nothing.
 func (c *Cursor) Read(limit int) ([]Line, error) {
 	lines, _, err := c.read(max(limit, 1))
 	return lines, err
@@ -116,12 +116,12 @@ func (c *Cursor) read(limit int) ([]Line, <-chan struct{}, error) {
 	return nil, changed, nil
 }
 
-// batch reads up to limit bytes before end, but one line at least, and returns
-// those events of it that are not before the cursor's place.
+// batch reads up to limit bytes before end, or the one line that is longer, and
+// returns those events of it that are not before the cursor's place.
 func (c *Cursor) batch(limit int, end int64) ([]Line, error) {
 	var whole []byte
-	for {
-		want := min(int64(limit), end-c.at)
+	for size := limit; ; size *= 2 {
+		want := min(int64(size), end-c.at)
 		if int64(cap(c.buf)) < want || cap(c.buf) > 4*batchSize && want <= batchSize {
 			c.buf = make([]byte, want)
 		}
@@ -129,14 +129,15 @@ func (c *Cursor) batch(limit int, end int64) ([]Line, error) {
 		if int64(n) < want {
 			return nil, fmt.Errorf("read %s at byte %d: %w", c.log.path, c.at+int64(n), err)
 		}
-		whole = c.buf[:bytes.LastIndexByte(c.buf[:n], '\n')+1]
-		if len(whole) > 0 {
+		if whole = c.buf[:bytes.LastIndexByte(c.buf[:n], '\n')+1]; len(whole) > 0 {
+			if size > limit {
+				whole = whole[:bytes.IndexByte(whole, '\n')+1]
+			}
 			break
 		}
 		if want == end-c.at {
 			return nil, &DamageError{Path: c.log.path, Offset: c.at, Reason: "the line was changed by somebody else"}
 		}
-		limit *= 2
 	}
 	c.out = c.out[:0]
 	for len(whole) > 0 {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -315,6 +316,48 @@ func TestManyCursorsSeeEveryDurableLineOnceAndInOrder(t *testing.T) {
 	}
 	if _, err := again.Cursor(-1); err == nil {
 		t.Fatal("a negative place")
+	}
+}
+
+// A reader that wants pages of a size gets them, whatever lies behind an event
+// that is longer.
+func TestAPageIsAsLongAsItMayBeOrOneEvent(t *testing.T) {
+	const limit = 4096
+	l := create(t, realStore(t), 1)
+	for i, size := range []int{10, 10, limit + limit/16, 1500, 1500, 1500, 20 * limit, 20 * limit, 10, 10} {
+		e, err := session.NewEvent(session.TypeTurnStart, 1, map[string]string{"x": strings.Repeat("x", size)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.Append(int64(1+i), []session.Event{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.Cursor(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	var pages []int
+	for c.Seq() < l.Durable() {
+		lines, err := c.Read(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		for _, line := range lines {
+			size += len(line.Raw) + 1
+		}
+		if size > limit && len(lines) > 1 {
+			t.Errorf("%d events of %d bytes", len(lines), size)
+		}
+		pages = append(pages, len(lines))
+	}
+	if want := []int{3, 1, 2, 1, 1, 1, 2}; !slices.Equal(pages, want) {
+		t.Errorf("pages of %v events, want %v", pages, want)
 	}
 }
 
