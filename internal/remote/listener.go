@@ -24,10 +24,12 @@ type Listener struct {
 	sock *net.UnixListener
 	lim  limits
 
-	mu     sync.Mutex
-	conns  map[*conn]struct{}
-	closed bool
-	wg     sync.WaitGroup // connections and Serve
+	mu      sync.Mutex
+	conns   map[*conn]struct{}
+	left    bool           // no client is served any more
+	closed  bool           // and the socket is gone
+	clients sync.WaitGroup // those of conns; none is added once left
+	serving sync.WaitGroup // Serve
 }
 
 // Options say how a session is served.
@@ -80,13 +82,13 @@ func (l *Listener) Serve(ctx context.Context, host Host, o Options) error {
 		l.mu.Unlock()
 		return nil
 	}
-	l.wg.Add(1)
+	l.serving.Add(1)
 	l.mu.Unlock()
+	defer l.serving.Done()
 	stop := context.AfterFunc(ctx, func() { _ = l.stop() }) // Close returns its error
 	defer stop()
 	err := l.accept(ctx, host, o)
-	l.wg.Done()
-	l.wg.Wait()
+	l.clients.Wait()
 	return err
 }
 
@@ -100,7 +102,7 @@ func (l *Listener) accept(ctx context.Context, host Host, o Options) error {
 			wait = 0
 			l.take(ctx, sock, host, o)
 			continue
-		case l.leaving():
+		case l.gone():
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("control socket: %w", err)
@@ -123,7 +125,7 @@ func (l *Listener) take(ctx context.Context, sock *net.UnixConn, host Host, o Op
 	l.mu.Lock()
 	var no *Error
 	switch {
-	case l.closed:
+	case l.left:
 		no = refuse(CodeOwnerLeaving, "the owner of this session is leaving")
 	case len(l.conns) >= maxClients:
 		no = refuse(CodeTooManyClients, "%d clients are connected already", maxClients)
@@ -134,8 +136,7 @@ func (l *Listener) take(ctx context.Context, sock *net.UnixConn, host Host, o Op
 		return
 	}
 	l.conns[c] = struct{}{}
-	l.mu.Unlock()
-	l.wg.Go(func() {
+	l.clients.Go(func() {
 		defer func() {
 			l.mu.Lock()
 			delete(l.conns, c)
@@ -148,6 +149,7 @@ func (l *Listener) take(ctx context.Context, sock *net.UnixConn, host Host, o Op
 		}
 		c.serve(ctx, host, ServerInfo{Name: "deepseek", Version: o.Version}, l.leaving)
 	})
+	l.mu.Unlock()
 }
 
 // refuse tells a client why it is not served, and closes.
@@ -161,11 +163,24 @@ func (c *conn) refuse(reason error) {
 func (l *Listener) leaving() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.left
+}
+
+func (l *Listener) gone() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.closed
 }
 
-// stop accepts no more, removes the socket and has every connection end once
-// what was read is answered.
+// leave has every connection end once what was read is answered. The caller holds mu.
+func (l *Listener) leave() {
+	l.left = true
+	for c := range l.conns {
+		c.leave()
+	}
+}
+
+// stop serves nobody any more and removes the socket.
 func (l *Listener) stop() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,17 +192,26 @@ func (l *Listener) stop() error {
 	if strings.HasPrefix(filepath.Base(l.dir), freshPrefix) {
 		err = errors.Join(err, os.Remove(l.dir))
 	}
-	for c := range l.conns {
-		c.leave()
-	}
+	l.leave()
 	return err
 }
 
-// Close stops accepting, removes the socket, and returns when every connection
-// has ended: what clients had sent by then is answered, and subscribers have
-// what is on disk, unless they do not read. It may be called more than once.
+// Leave returns when every connection has ended: what clients had sent by then
+// is answered, and subscribers have what is on disk, unless they do not read.
+// The socket stays until Close: whoever comes is refused with OWNER_LEAVING, and
+// learns by that that the owner is still there.
+func (l *Listener) Leave() {
+	l.mu.Lock()
+	l.leave()
+	l.mu.Unlock()
+	l.clients.Wait()
+}
+
+// Close is Leave, and removes the socket. It returns when Serve has nothing left
+// to do. It may be called more than once.
 func (l *Listener) Close() error {
 	err := l.stop()
-	l.wg.Wait()
+	l.clients.Wait()
+	l.serving.Wait()
 	return err
 }

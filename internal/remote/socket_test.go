@@ -585,6 +585,50 @@ func TestServeEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// An owner that leaves is there until it has gone: who asks for a sign of life
+// gets one, and who wants something is told.
+func TestAnOwnerThatLeavesRefusesClientsAndIsThere(t *testing.T) {
+	h := newHost()
+	h.hold = make(chan struct{})
+	o := serveHost(t, h)
+	c := o.dial(t)
+	answered := make(chan error, 1)
+	go func() { _, err := c.Prompt(testContext(t), text("x")); answered <- err }()
+	<-h.held
+	left := make(chan struct{})
+	go func() { defer close(left); o.l.Leave() }()
+	var refused *Error
+	eventually(t, "new clients are refused", func() bool {
+		late, err := Dial(testContext(t), o.l.Path())
+		if err == nil {
+			_ = late.Close()
+		}
+		return errors.As(err, &refused) && refused.Code == CodeOwnerLeaving
+	})
+	select {
+	case <-left:
+		t.Error("it left before what was sent was answered")
+	default:
+	}
+	close(h.hold)
+	if err := <-answered; err != nil {
+		t.Errorf("what was sent before: %v", err)
+	}
+	<-left
+	<-c.Done()
+	for range 200 {
+		if !Probe(testContext(t), o.l.Path()) {
+			t.Fatal("no sign of life before the socket is closed")
+		}
+	}
+	if err := o.l.Close(); err != nil {
+		t.Error(err)
+	}
+	if Probe(testContext(t), o.l.Path()) {
+		t.Error("a sign of life of nobody")
+	}
+}
+
 func TestTooManyClientsAreRefused(t *testing.T) {
 	o := serveHost(t, newHost())
 	for range maxClients {
