@@ -40,9 +40,14 @@ func (a *Agent) WhenIdle(ctx context.Context) error {
 }
 
 // Cancel ends the turn in hand, if there is one, as aborted with the cause.
-// Unless keepInbox, what is queued is discarded. It returns once that is on disk.
+// Unless keepInbox, what is queued is discarded, which is refused with ErrLeaving
+// when the owner goes. It returns once that is on disk.
 func (a *Agent) Cancel(ctx context.Context, cause session.Cause, keepInbox bool) error {
 	a.mu.Lock()
+	if a.leaving && !keepInbox {
+		a.mu.Unlock()
+		return ErrLeaving
+	}
 	switch {
 	case a.cancel != nil:
 		a.cancel(&Canceled{cause})

@@ -449,6 +449,9 @@ func TestLeavingRefusesLaterMessages(t *testing.T) {
 	if _, err := w.Followup(t.Context(), text("y"), session.Source{}); !errors.Is(err, ErrLeaving) {
 		t.Errorf("%v", err)
 	}
+	if err := w.Cancel(t.Context(), session.Cause{Kind: session.CauseUser}, false); !errors.Is(err, ErrLeaving) {
+		t.Errorf("%v", err)
+	}
 	if _, _, err := w.Run(t.Context(), RunOptions{Input: Task("x")}, nil); !errors.Is(err, ErrLeaving) {
 		t.Errorf("%v", err)
 	}
