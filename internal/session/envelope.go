@@ -120,17 +120,19 @@ func (e Event) AppendLine(dst []byte) []byte {
 // ParseHeader decodes line 1. A higher version is ErrTooNew before any check
 // of the shape; everything else that does not fit is ErrDamaged.
 func ParseHeader(line []byte) (Header, error) {
-	var h Header
-	err := json.Unmarshal(line, &h)
+	var first struct {
+		Version json.RawMessage `json:"version"`
+	}
 	var shape *json.UnmarshalTypeError
-	if err != nil && !errors.As(err, &shape) {
+	if err := json.Unmarshal(line, &first); err != nil && !errors.As(err, &shape) {
 		return Header{}, fmt.Errorf("%w: the header is no JSON object: %w", ErrDamaged, err)
 	}
-	// Members of another type than ours do not keep the others from being read.
-	if h.Type == "session" && h.Version > Version {
-		return Header{}, fmt.Errorf("%w (log version %d, this one reads up to %d)", ErrTooNew, h.Version, Version)
+	// What is no number is 0, and what is too big for one is infinite.
+	if v, _ := strconv.ParseFloat(string(first.Version), 64); v > Version {
+		return Header{}, fmt.Errorf("%w (log version %v, this one reads up to %d)", ErrTooNew, v, Version)
 	}
-	if err != nil {
+	var h Header
+	if err := json.Unmarshal(line, &h); err != nil {
 		return Header{}, fmt.Errorf("%w: header: %w", ErrDamaged, PlainJSON(err))
 	}
 	if h.Type != "session" || h.Version < 1 || h.ID == "" {

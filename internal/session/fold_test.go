@@ -515,11 +515,22 @@ func TestParseHeader(t *testing.T) {
 	for line, want := range map[string]error{
 		`{"type":"session","version":1,"id":"x","createdAt":1,"cwd":"/","delegationDepth":0}`: nil,
 		`{"type":"session","version":2,"id":7}`:                                               ErrTooNew,
-		`{"type":"session","version":1}`:                                                      ErrDamaged,
-		`{"type":"other","version":1,"id":"x"}`:                                               ErrDamaged,
-		`{"type":"session","version":1,"id":[]}`:                                              ErrDamaged,
-		`{"type":"session","version":0,"id":"x"}`:                                             ErrDamaged,
-		`nonsense`: ErrDamaged,
+		`{"version":2}`:                                                                       ErrTooNew,
+		`{"type":[],"version":2.0}`:                                                           ErrTooNew,
+		`{"type":"session","version":1.5,"id":"x"}`:                                           ErrTooNew,
+		`{"type":"session","version":1e3,"id":"x"}`:                                           ErrTooNew,
+		`{"type":"session","version":1e999,"id":"x"}`:                                         ErrTooNew,
+		`{"type":"session","version":99999999999999999999,"id":"x"}`:                          ErrTooNew,
+		`{"type":"session","version":"2","id":"x"}`:                                           ErrDamaged,
+		`{"type":"session","version":null,"id":"x"}`:                                          ErrDamaged,
+		`{"type":"session","version":-2,"id":"x"}`:                                            ErrDamaged,
+		`{"version":2`:                            ErrDamaged,
+		`[2]`:                                     ErrDamaged,
+		`{"type":"session","version":1}`:          ErrDamaged,
+		`{"type":"other","version":1,"id":"x"}`:   ErrDamaged,
+		`{"type":"session","version":1,"id":[]}`:  ErrDamaged,
+		`{"type":"session","version":0,"id":"x"}`: ErrDamaged,
+		`nonsense`:                                ErrDamaged,
 	} {
 		if _, err := ParseHeader([]byte(line)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", line, err, want)
