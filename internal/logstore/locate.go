@@ -34,15 +34,11 @@ type LocateError struct {
 }
 
 func (e *LocateError) Error() string {
-	list := ""
-	if len(e.Near) > 0 {
-		list = strings.Join(e.Near, ", ")
-	}
 	switch e.Reason {
 	case LocateAmbiguous:
-		return fmt.Sprintf("%q names more than one session: %s\ngive more of the id", e.Arg, list)
+		return fmt.Sprintf("%q names more than one session: %s\ngive more of the id", e.Arg, strings.Join(e.Near, ", "))
 	case LocateShort:
-		return fmt.Sprintf("%q is too short: give at least %d characters of the id, last, or a path", e.Arg, minPart)
+		return fmt.Sprintf("%q is too short: give at least %d characters of the id, last, or a path%s", e.Arg, minPart, e.near())
 	case LocateNoLast:
 		return "there is no session of this directory yet\ndeepseek sessions lists those of all directories"
 	case LocateNoFile:
@@ -51,18 +47,23 @@ func (e *LocateError) Error() string {
 			if path := (*fs.PathError)(nil); errors.As(err, &path) {
 				err = path.Err // the path stands there already
 			}
-			return fmt.Sprintf("%q is no session file: %v", e.Arg, err)
+			return fmt.Sprintf("%q is no session file: %v%s", e.Arg, err, e.near())
 		}
-		return fmt.Sprintf("%q is no session file: it must be a regular file that ends in %s", e.Arg, extension)
+		return fmt.Sprintf("%q is no session file: it must be a regular file that ends in %s%s", e.Arg, extension, e.near())
 	}
-	if list == "" {
-		return fmt.Sprintf("no session matches %q\ndeepseek sessions lists them", e.Arg)
+	return fmt.Sprintf("no session matches %q%s\ndeepseek sessions lists them", e.Arg, e.near())
+}
+
+// near tells of Near, in words that follow others.
+func (e *LocateError) near() string {
+	if len(e.Near) == 0 {
+		return ""
 	}
-	near := "near"
-	if common(e.Arg, e.Near[0]) < minPart {
-		near = "the newest"
+	what := "near"
+	if part := IDOf(e.Arg); common(part, e.Near[0]) < shared(part) {
+		what = "the newest"
 	}
-	return fmt.Sprintf("no session matches %q; %s: %s\ndeepseek sessions lists them all", e.Arg, near, list)
+	return "; " + what + ": " + strings.Join(e.Near, ", ")
 }
 
 func (e *LocateError) Unwrap() error { return e.Err }
@@ -77,7 +78,13 @@ func (s *Store) Locate(arg, cwd string) (string, error) {
 	case arg == "last":
 		return s.last(cwd)
 	case strings.ContainsRune(arg, filepath.Separator) || strings.HasSuffix(arg, extension):
-		return locateFile(arg, cwd)
+		path, err := locateFile(arg, cwd)
+		if no := (*LocateError)(nil); errors.As(err, &no) {
+			if paths, err := s.Paths(); err == nil { // else nothing is near
+				no.Near = near(IDOf(arg), paths)
+			}
+		}
+		return path, err
 	}
 	paths, err := s.Paths()
 	if err != nil {
@@ -95,7 +102,7 @@ func (s *Store) Locate(arg, cwd string) (string, error) {
 	found := exact
 	if len(found) == 0 {
 		if len(arg) < minPart {
-			return "", &LocateError{Arg: arg, Reason: LocateShort}
+			return "", &LocateError{Arg: arg, Reason: LocateShort, Near: near(arg, paths)}
 		}
 		found = part
 	}
@@ -167,8 +174,10 @@ func candidates(paths []string) []string {
 	return names
 }
 
-// near is the ids that share most with arg, at least minPart characters in a
-// row; the newest where none does.
+// shared is how many characters in a row an id that is near has of arg.
+func shared(arg string) int { return max(1, min(minPart, len(arg))) }
+
+// near is the ids that share most with arg; the newest where none is near.
 func near(arg string, paths []string) []string {
 	ids := make([]string, len(paths))
 	for i, p := range paths {
@@ -177,7 +186,7 @@ func near(arg string, paths []string) []string {
 	slices.Sort(ids)
 	slices.Reverse(ids)
 	ids = slices.Compact(ids)
-	best, found := minPart, []string(nil)
+	best, found := shared(arg), []string(nil)
 	for _, id := range ids {
 		switch n := common(arg, id); {
 		case n > best:

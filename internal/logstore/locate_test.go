@@ -55,6 +55,9 @@ func TestLocateTable(t *testing.T) {
 		{"last", "/v", path("20260104-000000-ddddd"), "", ""},
 		{"last", "/nowhere", "", LocateNoLast, "no session of this directory"},
 		{"bbb", "/w", "", LocateShort, "at least 4"},
+		{"bbb", "/w", "", LocateShort, "; near: 20260102-000000-bbbbb"},
+		{"zz", "/w", "", LocateShort, "; the newest: 20260105-000000-eeeee, 2026"},
+		{"", "/w", "", LocateShort, "; the newest: 20260105"},
 		{"000000", "/w", "", LocateAmbiguous, "20260105-000000-eeeee, 20260104"},
 		{"20260102-000000-bbbbx", "/w", "", LocateUnknown, "near: 20260102-000000-bbbbb\n"},
 		{"zzzzzz", "/w", "", LocateUnknown, "; the newest: 20260105"},
@@ -64,7 +67,8 @@ func TestLocateTable(t *testing.T) {
 		{"link.jsonl", here, real, "", ""},
 		{"./notes.txt", here, "", LocateNoFile, "ends in .jsonl"},
 		{"dir.jsonl", here, "", LocateNoFile, "regular file"},
-		{"gone.jsonl", here, "", LocateNoFile, "no such file"},
+		{"gone.jsonl", here, "", LocateNoFile, "no such file or directory; the newest: 20260105"},
+		{"./20260102-000000-bbbbb.jsonl", here, "", LocateNoFile, "no such file or directory; near: 20260102-000000-bbbbb"},
 		{path("20260101-000000-aaaaa"), "/w", path("20260101-000000-aaaaa"), "", ""},
 	} {
 		got, err := s.Locate(c.arg, c.cwd)
