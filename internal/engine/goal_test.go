@@ -125,6 +125,9 @@ func TestATaskComesBeforeTheFirstRound(t *testing.T) {
 	if err != nil || res.MessageID == nil || res.FinalResponse != "round" || w.admitted() != "x 1" {
 		t.Errorf("%+v, admitted %s, %v", res, w.admitted(), err)
 	}
+	if log := w.types(0); !strings.HasPrefix(log, "session/settings receipt goal/change turn/start ") || res.Events.From != 1 {
+		t.Errorf("from %d of %s", res.Events.From, log)
+	}
 }
 
 func TestInstructionsEnterWithTheFirstRound(t *testing.T) {

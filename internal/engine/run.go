@@ -151,9 +151,11 @@ func (a *Agent) Begin(ctx context.Context, o RunOptions) (messageID string, err 
 	return id, nil
 }
 
-// open begins the interval: closers, settings, what the run does about plan mode
-// and the goal, and the receipt are one batch. The driver is not woken yet. A
-// refusal is a *session.GoalError where it is the goal's. The caller holds mu.
+// open begins the interval with one batch: closers, settings, the receipt, and
+// what the run is to know besides. A crash may keep a first part of the batch, so
+// plan mode stands before the receipt: a task is not to be found queued without
+// it, and done with all tools. The driver is not woken yet. A refusal is a
+// *session.GoalError where it is the goal's. The caller holds mu.
 func (a *Agent) open(o RunOptions) (id string, err error) {
 	if a.status != Idle || a.interval != nil {
 		return "", ErrRunning
@@ -165,11 +167,11 @@ func (a *Agent) open(o RunOptions) (id string, err error) {
 	if o.Plan && !a.state.Plan {
 		batch = append(batch, item{session.TypePlanMode, session.PlanMode{Active: true}})
 	}
+	var rest []item
 	if o.Subagent != nil {
-		batch = append(batch, item{session.TypeSubagent, o.Subagent})
+		rest = append(rest, item{session.TypeSubagent, o.Subagent})
 	}
 	armed := a.armed
-	var stale []item
 	if o.Goal != nil {
 		goal, changed, err := a.start(*o.Goal)
 		if err != nil {
@@ -177,8 +179,8 @@ func (a *Agent) open(o RunOptions) (id string, err error) {
 		}
 		armed = goal.ID
 		if changed {
-			batch = append(batch, item{session.TypeGoalChange, session.GoalChange{Goal: &goal}})
-			stale = a.discardRounds()
+			rest = append(rest, item{session.TypeGoalChange, session.GoalChange{Goal: &goal}})
+			rest = append(rest, a.discardRounds()...)
 		}
 	}
 	if o.Input == nil && !a.state.Inbox.Waiting() && (o.Goal == nil || o.Plan || a.state.Plan) {
@@ -192,7 +194,7 @@ func (a *Agent) open(o RunOptions) (id string, err error) {
 		batch = append(batch, item{session.TypeInboxSpliced, a.state.Inbox.Insert(o.Input.Target, m)})
 	}
 	a.interval, a.armed = session.NewInterval(from), armed
-	if err := a.put(append(batch, stale...)...); err != nil {
+	if err := a.put(append(batch, rest...)...); err != nil {
 		a.interval = nil
 		return "", fmt.Errorf("begin the run: %w", err)
 	}
