@@ -49,13 +49,6 @@ func decoded(e session.Event, into any) bool { return json.Unmarshal(e.Data, int
 
 // delta tells text as it streams.
 func (t *teller) delta(d remote.Delta) error {
-	if d.Kind == session.StreamDiscarded {
-		if len(t.streamed) == 0 {
-			return nil
-		}
-		clear(t.streamed)
-		return t.text(session.BlockText, "\n\n*(The answer broke off: what there was of it does not count.)*\n\n")
-	}
 	b := t.streamed[d.Kind]
 	if b == nil {
 		b = &strings.Builder{}
@@ -112,6 +105,8 @@ func (t *teller) event(e session.Event, own bool) error {
 		}
 	case session.TypeLLMRetry:
 		return t.retry(e)
+	case session.TypeCompactionStart:
+		return t.brokenOff()
 	case session.TypeAssistantMessage:
 		return t.assistant(e)
 	case session.TypeToolCall:
@@ -227,14 +222,27 @@ func (t *teller) usage(u *session.Usage) error {
 	return t.tell(sdk.SessionUpdate{UsageUpdate: told})
 }
 
-// retry marks what was streamed of an attempt that failed: it does not count.
+// retry marks what was streamed of an attempt that failed and is repeated.
 func (t *teller) retry(e session.Event) error {
 	var v session.Retry
-	if !decoded(e, &v) || len(t.streamed) == 0 {
+	if !decoded(e, &v) {
+		return nil
+	}
+	return t.discard(fmt.Sprintf("The answer broke off, %s: what there was of it does not count, and it is asked for again.", v.Error.Code))
+}
+
+// brokenOff marks what was streamed and is in no message, as no attempt follows.
+func (t *teller) brokenOff() error {
+	return t.discard("The answer broke off: what there was of it does not count.")
+}
+
+// discard says of what was streamed, if anything was, that it does not count.
+func (t *teller) discard(words string) error {
+	if len(t.streamed) == 0 {
 		return nil
 	}
 	clear(t.streamed)
-	return t.text(session.BlockText, fmt.Sprintf("\n\n*(The answer broke off, %s: what there was of it does not count, and it is asked for again.)*\n\n", v.Error.Code))
+	return t.text(session.BlockText, "\n\n*("+words+")*\n\n")
 }
 
 // turnEnd tells of an ending that the client's stop reason does not tell.
@@ -243,7 +251,9 @@ func (t *teller) turnEnd(e session.Event, own bool) error {
 	if !decoded(e, &v) {
 		return nil
 	}
-	clear(t.streamed)
+	if err := t.brokenOff(); err != nil {
+		return err
+	}
 	words := ""
 	switch r := v.Reason; {
 	case r.Kind == session.EndMaxTokens:

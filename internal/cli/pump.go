@@ -40,11 +40,7 @@ func (d *deltas) take(it engine.FeedItem) []engine.Delta {
 		_ = d.w.Flush() // to memory: never fails
 		shown = d.shown(shown)
 	}
-	switch {
-	case next == nil:
-	case next.Kind == session.StreamDiscarded:
-		shown = append(shown, *next)
-	default:
+	if next != nil {
 		d.last = *next
 		_, _ = d.w.Write([]byte(next.Text)) // to memory: never fails
 		shown = d.shown(shown)

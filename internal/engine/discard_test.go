@@ -57,9 +57,9 @@ func toldOf(t *testing.T, w *world, run func()) string {
 	return strings.Join(out, " ")
 }
 
-// Who saw the text of an attempt that failed is told that it does not count:
-// by llm/retry, or by a mark of its own where no attempt follows.
-func TestWhatWasStreamedOfAFailedAttemptIsMarkedAsDiscarded(t *testing.T) {
+// Who saw the text of an attempt that failed learns from the log that it does not
+// count: by llm/retry, or where no attempt follows by the turn's end without a message.
+func TestWhatWasStreamedOfAFailedAttemptIsInNoMessage(t *testing.T) {
 	filtered := &model.Error{Code: "content_filter", Message: "no"}
 	busy := &model.Error{Code: model.CodeServer, Message: "busy"}
 	for _, c := range []struct {
@@ -67,16 +67,16 @@ func TestWhatWasStreamedOfAFailedAttemptIsMarkedAsDiscarded(t *testing.T) {
 		next []answer
 		want string
 	}{
-		{"for good", []answer{breaks("PART", filtered)}, "text:PART discarded: turn/end"},
+		{"for good", []answer{breaks("PART", filtered)}, "text:PART turn/end"},
 		{"for good, and nothing was streamed", []answer{breaks("", filtered)}, "turn/end"},
 		{"tried again", []answer{breaks("PART", busy), says("done")}, "text:PART llm/retry text:done assistant/message turn/end"},
 		{"tried again, and then for good before any text", []answer{breaks("PART", busy), breaks("", filtered)}, "text:PART llm/retry turn/end"},
 		{
 			"tried too often",
 			[]answer{fails(busy), fails(busy), fails(busy), fails(busy), fails(busy), breaks("PART", busy)},
-			"llm/retry llm/retry llm/retry llm/retry llm/retry text:PART discarded: turn/end",
+			"llm/retry llm/retry llm/retry llm/retry llm/retry text:PART turn/end",
 		},
-		{"a wait that is too long", []answer{breaks("PART", &model.Error{Code: model.CodeRateLimit, RetryAfter: 2 * model.MaxRetryAfter})}, "text:PART discarded: turn/end"},
+		{"a wait that is too long", []answer{breaks("PART", &model.Error{Code: model.CodeRateLimit, RetryAfter: 2 * model.MaxRetryAfter})}, "text:PART turn/end"},
 		{
 			"adapted to",
 			[]answer{breaks("PART", &model.Error{Code: model.CodeInvalidRequest, Message: "need a", Status: 400}), says("done")},
@@ -96,7 +96,7 @@ func TestTextBeforeACompactionThatTheServerAskedForIsDiscarded(t *testing.T) {
 	tooLong := &model.Error{Code: model.CodeContextWindow, Message: "too long"}
 	w := start(t, newMemLog(), &play{next: []answer{calls("f:a"), breaks("PART", tooLong), costs("a summary", session.Usage{}), says("done")}},
 		func(o *Options) { o.Window = 100_000 }, fn{"f", tool.Traits{}, ok(words(40_000))})
-	want := "assistant/message text:PART discarded: compaction/start text:done assistant/message turn/end"
+	want := "assistant/message text:PART compaction/start text:done assistant/message turn/end"
 	if got := toldOf(t, w, func() { w.run(words(2000)) }); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -20,7 +20,7 @@ type FeedItem struct {
 // Delta is streamed text that is not committed yet.
 type Delta struct {
 	Turn, Step int
-	Kind       string // session.BlockText, session.BlockReasoning or StreamDiscarded
+	Kind       string // session.BlockText or session.BlockReasoning
 	Text       string
 }
 

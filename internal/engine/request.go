@@ -71,34 +71,25 @@ func (a *Agent) send(ctx context.Context, r sending) (model.Response, error) {
 		if err := a.sync(ctx); err != nil {
 			return model.Response{}, err
 		}
-		attempts, streamed := 0, false
-		sink := func(d model.Delta) {
-			streamed = true
-			r.sink(d)
-		}
+		attempts := 0
 		resp, err := model.Run(ctx, model.Retry{
 			Sleep: a.opts.Sleep,
 			Wait: func(attempt int, delay time.Duration, e *model.Error) error {
-				streamed = false // llm/retry says that it does not count
 				return a.retrying(ctx, r, before+attempt, delay, e)
 			},
 			Start: func(attempt int) error { return a.retry(ctx, r, before+attempt) },
 		}, func(ctx context.Context) (model.Response, error) {
 			attempts++
-			return a.opts.Model.Generate(ctx, req, sink)
+			return a.opts.Model.Generate(ctx, req, r.sink)
 		})
 		before += attempts
 		adapted, failed := a.adapt(ctx, r, before, req.Adaptations, err)
 		if failed != nil {
 			return model.Response{}, failed
 		}
-		if adapted {
-			continue
+		if !adapted {
+			return resp, err
 		}
-		if err != nil && streamed && resp.Text == "" && resp.Reasoning == "" { // nothing follows that would say it
-			r.sink(model.Delta{Kind: session.StreamDiscarded})
-		}
-		return resp, err
 	}
 }
 

@@ -22,11 +22,6 @@ const (
 	BlockToolCall  = "tool-call"
 )
 
-// StreamDiscarded is, among the kinds of text as it streams, the one of a mark
-// without text: what was streamed of the step so far is in no message. It follows
-// an attempt that failed for good; where another follows, llm/retry says the same.
-const StreamDiscarded = "discarded"
-
 // MarshalJSON writes just the keys of the block's kind.
 func (b Block) MarshalJSON() ([]byte, error) { return b.appendJSON(make([]byte, 0, b.room())), nil }
 

@@ -17,6 +17,7 @@ func (s *Screen) Event(e session.Event) {
 	case session.TypeStepStart, session.TypeLLMRetryStarted:
 		s.Thinking(eventTime(e))
 	case session.TypeTurnEnd:
+		s.discard()
 		s.Idle()
 	case session.TypeAssistantMessage:
 		if m, ok := decode[session.AssistantMessage](e); ok {
@@ -64,6 +65,7 @@ func (s *Screen) Event(e session.Event) {
 			s.entered(m)
 		}
 	case session.TypeCompactionStart:
+		s.discard()
 		s.Note("the conversation is long: older parts are being summed up")
 	}
 }

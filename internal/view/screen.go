@@ -128,10 +128,6 @@ func (s *Screen) Idle() {
 // Delta shows a piece of the model's text or reasoning, on a terminal.
 func (s *Screen) Delta(kind, text string) {
 	s.locked(func() {
-		if kind == session.StreamDiscarded {
-			s.discard()
-			return
-		}
 		if text == "" || !s.o.Terminal || s.o.Quiet {
 			return
 		}
@@ -147,14 +143,17 @@ func (s *Screen) Delta(kind, text string) {
 	})
 }
 
-// discard marks the text that was streamed of an attempt that failed for good.
+// discard marks text that was streamed and is in no message: that of an attempt
+// that failed and was not repeated.
 func (s *Screen) discard() {
-	partial := s.kind != ""
-	s.endText()
-	s.streamed.Reset()
-	if partial {
-		s.say(s.style.warn.Sprint, "the text above is discarded")
-	}
+	s.locked(func() {
+		partial := s.kind != ""
+		s.endText()
+		s.streamed.Reset()
+		if partial {
+			s.say(s.style.warn.Sprint, "the text above is discarded")
+		}
+	})
 }
 
 // stream writes a piece, keeping back a carriage return at its end: whether it

@@ -285,7 +285,7 @@ func TestLastTextIsWhatStandsLastOnTheTerminal(t *testing.T) {
 		}, "whole"},
 		{"broken attempt that nothing follows", ScreenOptions{Terminal: true}, func(s *Screen) {
 			s.Delta(session.BlockText, "broken ")
-			s.Delta(session.StreamDiscarded, "")
+			s.Event(session.Event{Type: session.TypeCompactionStart})
 			s.Delta(session.BlockText, "whole")
 			s.Message("whole", true)
 		}, "whole"},
@@ -315,6 +315,10 @@ func TestTextOfAnAttemptThatFailedForGoodIsMarked(t *testing.T) {
 	}{
 		{"text", ScreenOptions{Terminal: true}, func(s *Screen) { s.Delta(session.BlockText, "PART") }, "PART\nthe text above is discarded\n"},
 		{"reasoning", ScreenOptions{Terminal: true}, func(s *Screen) { s.Delta(session.BlockReasoning, "hm") }, "hm\nthe text above is discarded\n"},
+		{"text of a message", ScreenOptions{Terminal: true}, func(s *Screen) {
+			s.Delta(session.BlockText, "WHOLE")
+			s.Message("WHOLE", true)
+		}, "WHOLE\n"},
 		{"nothing was shown", ScreenOptions{Terminal: true}, func(*Screen) {}, ""},
 		{"quiet", ScreenOptions{Terminal: true, Quiet: true}, func(s *Screen) { s.Delta(session.BlockText, "PART") }, ""},
 		{"pipe", ScreenOptions{}, func(s *Screen) { s.Delta(session.BlockText, "PART") }, ""},
@@ -327,7 +331,7 @@ func TestTextOfAnAttemptThatFailedForGoodIsMarked(t *testing.T) {
 			var out sink
 			s := NewScreen(&out, c.o)
 			c.do(s)
-			s.Delta(session.StreamDiscarded, "")
+			s.Event(session.Event{Type: session.TypeTurnEnd})
 			s.Close()
 			if got := out.String(); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
