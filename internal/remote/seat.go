@@ -12,7 +12,7 @@ import (
 
 // seat is one connection's place at one session: the claims it holds and what
 // it is told. Its handlers are called one at a time; mu guards the claims, which
-// end from other goroutines. subscription is the handlers' and close's alone.
+// end from other goroutines. sub and agents are the handlers' and close's alone.
 type seat struct {
 	host Host
 	id   string
@@ -27,8 +27,9 @@ type seat struct {
 	mu     sync.Mutex
 	claims map[string]*held
 
-	sub *subscription
-	wg  sync.WaitGroup // the goroutines that watch claims
+	sub    *subscription
+	agents subagents      // as the pages leave them that were read for the next subscription
+	wg     sync.WaitGroup // the goroutines that watch claims
 }
 
 // held is a claim of this connection. It stays, ended, until it is let go, so
@@ -42,7 +43,7 @@ type held struct {
 func newSeat(host Host, out *outbox, lim limits, info ServerInfo, afterAnswer func(func())) *seat {
 	return &seat{
 		host: host, id: host.Header().ID, out: out, lim: lim, info: info,
-		afterAnswer: afterAnswer, claims: map[string]*held{},
+		afterAnswer: afterAnswer, claims: map[string]*held{}, agents: subagents{},
 	}
 }
 
@@ -201,7 +202,8 @@ func (s *seat) cancel(ctx context.Context, p *CancelParams) (any, error) {
 }
 
 // read answers with a page of the log. The last page, the one without more
-// behind it, begins or moves the subscription: notifications go on where it ends.
+// behind it, begins or moves the subscription: notifications go on where it ends,
+// and tell the end of the sub-agents that began in what was read.
 func (s *seat) read(ctx context.Context, p *ReadParams) (any, error) {
 	if p.FromSeq < 0 {
 		return nil, invalid("fromSeq", "must be at least 0, is %d", p.FromSeq)
@@ -213,6 +215,9 @@ func (s *seat) read(ctx context.Context, p *ReadParams) (any, error) {
 	if !page.More {
 		s.unsubscribe()
 		s.afterAnswer(func() { s.subscribe(ctx, page.NextSeq) })
+	}
+	for _, e := range page.Events {
+		s.agents.note(s.id, e)
 	}
 	if page.Events == nil {
 		page.Events = []rawEvent{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/creachadair/jrpc2"
 
@@ -15,7 +16,7 @@ import (
 type rawEvent = json.RawMessage
 
 // subscription tells one connection what happens in a session. Its goroutine
-// owns next and status; others may read them once done is closed.
+// owns next, status and agents; others may read them once done is closed.
 type subscription struct {
 	seat    *seat
 	cancel  context.CancelFunc
@@ -35,7 +36,8 @@ type subscription struct {
 // asked for it.
 func (s *seat) subscribe(ctx context.Context, from int64) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	sub := &subscription{seat: s, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), next: from, status: s.presumed, agents: subagents{}}
+	sub := &subscription{seat: s, cancel: cancel, ready: make(chan struct{}), done: make(chan struct{}), next: from, status: s.presumed, agents: s.agents}
+	s.agents = subagents{}
 	// A wait that opens from here on is told; one that is open already is for
 	// questions/list, so a client that lists after it has read misses none.
 	sub.unwatch = s.host.Watch(sub.question)
@@ -52,6 +54,7 @@ func (s *seat) unsubscribe() {
 	s.sub.unwatch()
 	s.sub.cancel()
 	<-s.sub.done
+	maps.Copy(s.agents, s.sub.agents)
 	s.sub = nil
 }
 
