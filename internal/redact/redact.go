@@ -20,8 +20,11 @@ const MinLength = 8
 // immutable and safe for concurrent use.
 type Key struct {
 	raw   string
-	forms [][]byte // the key as it is and as JSON writes it, the longest first
+	forms []form // the key as it is, as JSON writes it, and as JSON in JSON does; the longest first
 }
+
+// maxForms is how many there can be: three, each as it is and in two encodings.
+const maxForms = 9
 
 // New makes a Key. One of fewer than MinLength bytes replaces nothing.
 func New(key string) Key {
@@ -29,13 +32,56 @@ func New(key string) Key {
 	if len(key) < MinLength {
 		return k
 	}
-	for _, form := range []string{key, escaped(key, true), escaped(key, false)} {
-		if !slices.ContainsFunc(k.forms, func(have []byte) bool { return string(have) == form }) {
-			k.forms = append(k.forms, []byte(form))
+	// JSON stands in JSON too: a reply, and the arguments of a call, are texts of a message.
+	for _, once := range []string{key, escaped(key, true), escaped(key, false)} {
+		for _, text := range []string{once, escaped(once, true), escaped(once, false)} {
+			if !slices.ContainsFunc(k.forms, func(have form) bool { return string(have.text) == text }) {
+				k.forms = append(k.forms, newForm(text))
+			}
 		}
 	}
-	slices.SortFunc(k.forms, func(a, b []byte) int { return len(b) - len(a) })
+	slices.SortFunc(k.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 	return k
+}
+
+// form is one spelling of the key.
+type form struct {
+	text []byte
+	rare int // place of the byte that is looked for first
+}
+
+// common are the bytes of ordinary text and code, about as often as they stand
+// there. A key begins with some of them, so that its beginning is met at every turn.
+const common = ` etaoinsrlhdcumpfg"yb,w.v_/:k-()=\0123456789{}'x;`
+
+func newForm(text string) form {
+	f := form{text: []byte(text)}
+	best := -1
+	for i := range text {
+		rank := strings.IndexByte(common, text[i])
+		if rank < 0 {
+			rank = len(common)
+		}
+		if rank > best {
+			f.rare, best = i, rank
+		}
+	}
+	return f
+}
+
+// index is bytes.Index, several times as fast where the form is not there.
+func (f form) index(b []byte) int {
+	for at := f.rare; at < len(b); at++ {
+		next := bytes.IndexByte(b[at:], f.text[f.rare])
+		if next < 0 {
+			return -1
+		}
+		at += next
+		if bytes.HasPrefix(b[at-f.rare:], f.text) {
+			return at - f.rare
+		}
+	}
+	return -1
 }
 
 // escaped is the inside of the JSON string that holds s.
@@ -61,7 +107,7 @@ func (k Key) In(s string) bool {
 	if !k.Replaces() {
 		return s == k.raw
 	}
-	return slices.ContainsFunc(k.forms, func(f []byte) bool { return strings.Contains(s, string(f)) })
+	return slices.ContainsFunc(k.forms, func(f form) bool { return strings.Contains(s, string(f.text)) })
 }
 
 // String is s without the key.
@@ -75,27 +121,47 @@ func (k Key) String(s string) string {
 // Bytes is b without the key: b itself where the key is not in it, else a new
 // slice. b is never changed.
 func (k Key) Bytes(b []byte) []byte {
-	at, n := k.find(b)
+	s := search{forms: k.forms, in: b}
+	at, n := s.from(0)
 	if at < 0 {
 		return b
 	}
 	out := make([]byte, 0, len(b))
-	for ; at >= 0; at, n = k.find(b) {
-		out = append(out, b[:at]...)
+	done := 0
+	for ; at >= 0; at, n = s.from(done) {
+		out = append(out, b[done:at]...)
 		out = append(out, Mark...)
-		b = b[at+n:]
+		done = at + n
 	}
-	return append(out, b...)
+	return append(out, b[done:]...)
 }
 
-// find is the place and length of the first form in b, of the longest one where
-// several begin at the same place; at is -1 where there is none.
-func (k Key) find(b []byte) (at, n int) {
-	at = -1
-	for _, form := range k.forms {
-		if i := bytes.Index(b, form); i >= 0 && (at < 0 || i < at) {
-			at, n = i, len(form)
+// search looks for forms in a text from its beginning to its end. No part is
+// searched twice for the same form, however often another is found.
+type search struct {
+	forms []form
+	in    []byte
+	next  [maxForms]int // behind the first byte of the form's next place, or of the text's end; 0: not searched yet
+}
+
+// from is the place and length of the first form at or behind start, of the
+// longest one where several begin at the same place; at is -1 where there is
+// none. start does not go back.
+func (s *search) from(start int) (at, n int) {
+	at = len(s.in)
+	for i, form := range s.forms {
+		if s.next[i] <= start {
+			s.next[i] = len(s.in) + 1
+			if place := form.index(s.in[start:]); place >= 0 {
+				s.next[i] = start + place + 1
+			}
 		}
+		if place := s.next[i] - 1; place < at {
+			at, n = place, len(form.text)
+		}
+	}
+	if n == 0 {
+		return -1, 0
 	}
 	return at, n
 }
@@ -105,8 +171,8 @@ func (k Key) find(b []byte) (at, n int) {
 func (k Key) partial(b []byte) int {
 	at := -1
 	for _, form := range k.forms {
-		for i := max(0, len(b)-len(form)+1); i < len(b) && (at < 0 || i < at); i++ {
-			if bytes.HasPrefix(form, b[i:]) {
+		for i := max(0, len(b)-len(form.text)+1); i < len(b) && (at < 0 || i < at); i++ {
+			if bytes.HasPrefix(form.text, b[i:]) {
 				at = i
 				break
 			}

@@ -17,6 +17,9 @@ func TestReplace(t *testing.T) {
 		{"twice, side by side", key, key + key, "[key][key]"},
 		{"in JSON", key, `{"a":"sk-0123456789\"<x"}`, `{"a":"[key]"}`},
 		{"in JSON with HTML escapes", key, `{"a":"sk-0123456789\"\u003cx"}`, `{"a":"[key]"}`},
+		{"in JSON in JSON", key, `{"text":"{\"a\":\"sk-0123456789\\\"<x\"}"}`, `{"text":"{\"a\":\"[key]\"}"}`},
+		{"in JSON in JSON with HTML escapes of the inner", key, `"sk-0123456789\\\"\\u003cx"`, `"[key]"`},
+		{"in JSON in JSON with HTML escapes of the outer", key, `"sk-0123456789\\\"\u003cx"`, `"[key]"`},
 		{"cut off", key, key[:10], key[:10]},
 		{"repeats itself", "abababab", "ababababab", "[key]ab"},
 		{"its JSON form begins with it", `abcdefg\`, `abcdefg\\.abcdefg\.`, "[key].[key]."},
@@ -141,3 +144,16 @@ func BenchmarkAbsent(b *testing.B) {
 type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// A search that begins anew behind each place takes minutes here.
+func TestATextFullOfTheKeyTakesTimeByItsLength(t *testing.T) {
+	const key, lines = `sk-0123456789"<x`, 100_000
+	k := redact.New(key)
+	in, want := strings.Repeat(key+"\n", lines), strings.Repeat("[key]\n", lines)
+	if got := k.String(in); got != want {
+		t.Errorf("String left %d bytes, want %d", len(got), len(want))
+	}
+	if got := stream(t, k, in, 1<<20); got != want {
+		t.Errorf("the stream left %d bytes, want %d", len(got), len(want))
+	}
+}

@@ -27,27 +27,29 @@ func (w *Writer) Write(p []byte) (int, error) {
 		b = slices.Concat(w.held, p)
 		w.held = nil
 	}
-	for len(b) > 0 {
-		part := w.key.partial(b)
-		at, n := w.key.find(b)
-		if at < 0 || part >= 0 && part <= at {
+	s := search{forms: w.key.forms, in: b}
+	for done := 0; done < len(b); {
+		at, n := s.from(done)
+		part := w.key.partial(b[done:])
+		if at < 0 || part >= 0 && done+part <= at {
 			// What begins first wins; a form that could grow longer is waited for.
-			if part < 0 {
-				part = len(b)
+			end := len(b)
+			if part >= 0 {
+				end = done + part
 			}
-			if err := w.pass(b[:part]); err != nil {
+			if err := w.pass(b[done:end]); err != nil {
 				return 0, err
 			}
-			w.held = append([]byte(nil), b[part:]...)
+			w.held = append([]byte(nil), b[end:]...)
 			break
 		}
-		if err := w.pass(b[:at]); err != nil {
+		if err := w.pass(b[done:at]); err != nil {
 			return 0, err
 		}
 		if err := w.pass([]byte(Mark)); err != nil {
 			return 0, err
 		}
-		b = b[at+n:]
+		done = at + n
 	}
 	return len(p), nil
 }
