@@ -25,7 +25,7 @@ type channel struct {
 
 	mu     sync.Mutex
 	busy   bool   // a request is out and not dealt with
-	params []byte // of the request that is out, where they are not in it
+	params []byte // of the request that is out
 	result []byte
 	after  []func()
 
@@ -76,12 +76,7 @@ func (c *channel) Recv() ([]byte, error) {
 		if c.gone != nil && c.gone() {
 			return nil, io.EOF
 		}
-		text, params := line.text, []byte(nil)
-		if len(text) >= longRequest {
-			if short, apart, ok := withoutParams(members); ok {
-				text, params = short, apart
-			}
-		}
+		text, params := withoutParams(members)
 		c.mu.Lock()
 		c.busy, c.params = true, params
 		c.mu.Unlock()
@@ -89,8 +84,8 @@ func (c *channel) Recv() ([]byte, error) {
 	}
 }
 
-// takeParams are the parameters of the request in hand that did not go out with
-// it, nil if they did. They are for its handler, once.
+// takeParams are the parameters of the request in hand, nil if it has none. They
+// are for its handler, once.
 func (c *channel) takeParams() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -183,13 +183,7 @@ func (a assigner) Assign(_ context.Context, name string) jrpc2.Handler {
 				a.ch.settled()
 			}
 		}()
-		raw := json.RawMessage(a.ch.takeParams())
-		if raw == nil {
-			if err := req.UnmarshalParams(&raw); err != nil {
-				return nil, err
-			}
-		}
-		if res, err = h(ctx, raw); err != nil {
+		if res, err = h(ctx, a.ch.takeParams()); err != nil {
 			return nil, wire(err)
 		}
 		if !req.IsNotification() {

@@ -54,9 +54,8 @@ func TestALongRequestIsCheckedWithoutCopies(t *testing.T) {
 			return
 		}
 		var short []byte
-		var ok bool
-		if short, params, ok = withoutParams(m); !ok || string(short) != `{"jsonrpc":"2.0","method":"session/prompt","id":7,"params":{}}` {
-			t.Errorf("without its parameters: %v %.200s", ok, short)
+		if short, params = withoutParams(m); string(short) != `{"jsonrpc":"2.0","method":"session/prompt","id":7}` {
+			t.Errorf("without its parameters: %.200s", short)
 		}
 	})
 	var p MessageParams
@@ -67,22 +66,5 @@ func TestALongRequestIsCheckedWithoutCopies(t *testing.T) {
 	})
 	if n > 3*long { // the text itself, by way of a block that decodes itself
 		t.Errorf("%d bytes were allocated for a request of %d", n, len(text))
-	}
-}
-
-func TestWhatTheServerHasMoreToSayAboutGoesToItWhole(t *testing.T) {
-	for _, text := range []string{
-		`{"jsonrpc":"2.0","id":1,"method":"x","params":{},"more":1}`,
-		`{"jsonrpc":"2.0","id":1,"method":"x","params":[1]}`,
-		`{"jsonrpc":"2.0","id":1,"method":"x","params":"x"}`,
-		`{"jsonrpc":"2.0","id":1,"method":"x"}`,
-	} {
-		m, refused := checkLine(inLine{text: []byte(text)}, long)
-		if refused != nil {
-			t.Fatalf("%s: %v", text, refused.err)
-		}
-		if _, _, ok := withoutParams(m); ok {
-			t.Errorf("%s went without its parameters", text)
-		}
 	}
 }

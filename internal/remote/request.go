@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/creachadair/jrpc2"
@@ -51,8 +53,7 @@ func (m *member) UnmarshalJSON(b []byte) error {
 }
 
 // checkRequest reads the members of a request, and looks at those that say what is
-// asked, and by whom. What
-// else there is the server itself checks.
+// asked, and by whom. Its parameters are for the method's handler.
 func checkRequest(object []byte) (map[string]member, *refused) {
 	var m map[string]member
 	var syntax *json.SyntaxError
@@ -72,6 +73,13 @@ func checkRequest(object []byte) (map[string]member, *refused) {
 	if method := m["method"]; kindOfJSON(method) != "a string" {
 		return nil, refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "method: must be a string, is %s", kindOfJSON(method))
 	}
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		switch name {
+		case "jsonrpc", "id", "method", "params":
+		default:
+			return nil, refuseLine(json.RawMessage(id), jrpc2.InvalidRequest, "%s: unknown; known are id, jsonrpc, method, params", clip([]byte(name)))
+		}
+	}
 	return m, nil
 }
 
@@ -82,29 +90,19 @@ func orNothing(m member) []byte {
 	return m
 }
 
-// longRequest is from how many bytes on a request's parameters go round the server.
-const longRequest = 1 << 20
-
-// withoutParams is a long request with empty parameters, and these apart: the
-// server would copy them several times. ok is false for one that the server has
-// more to say about.
-func withoutParams(m map[string]member) (line, params []byte, ok bool) {
-	for name := range m {
-		switch name {
-		case "jsonrpc", "id", "method", "params":
-		default:
-			return nil, nil, false
-		}
-	}
-	if kind := kindOfJSON(m["params"]); kind != "an object" {
-		return nil, nil, false
-	}
+// withoutParams is a request without its parameters, and these apart, nil if it has
+// none: the server would copy them several times, and refuse what is neither an
+// object nor an array before it looks whether there is such a method.
+func withoutParams(m map[string]member) (line, params []byte) {
 	line = append(line, `{"jsonrpc":"`+jrpc2.Version+`","method":`...)
 	line = append(line, m["method"]...)
 	if id, ok := m["id"]; ok {
 		line = append(append(line, `,"id":`...), id...)
 	}
-	return append(line, `,"params":{}}`...), m["params"], true
+	if params = m["params"]; kindOfJSON(params) == "null" {
+		params = nil
+	}
+	return append(line, '}'), params
 }
 
 // RequestID is the id of a request of which no more than the beginning is there,

@@ -91,6 +91,9 @@ func TestWrongParametersAreRefusedWithTheirPath(t *testing.T) {
 		{MethodPrompt, `{}`, "contentBlocks", "is missing"},
 		{MethodPrompt, `{"ContentBlocks":[]}`, "ContentBlocks", "unknown"},
 		{MethodPrompt, `[1]`, "params", "got an array, want an object"},
+		{MethodPing, `5`, "params", "got a number, want an object"},
+		{MethodCancel, `"x"`, "params", "got a string, want an object"},
+		{MethodCancel, `true`, "params", "got a boolean, want an object"},
 		{MethodRead, `{"fromSeq":-1}`, "fromSeq", "at least 0"},
 		{MethodRead, `{"fromSeq":1.5}`, "fromSeq", "whole number"},
 		{MethodCancel, `{"keepInbox":"yes"}`, "keepInbox", "got a string, want a boolean"},
@@ -108,7 +111,7 @@ func TestWrongParametersAreRefusedWithTheirPath(t *testing.T) {
 		err := c.call(testContext(t), tt.method, json.RawMessage(tt.params), &Empty{})
 		if !errors.As(err, &refused) || refused.Code != CodeInvalidParams || !strings.Contains(refused.Message, tt.text) {
 			t.Errorf("%s %s: %v", tt.method, tt.params, err)
-		} else if refused.Path != tt.path && tt.path != "params" {
+		} else if refused.Path != tt.path {
 			t.Errorf("%s %s: path %q", tt.method, tt.params, refused.Path)
 		}
 	}
