@@ -109,9 +109,11 @@ func TestCancelRequestOfAPromptCancelsIt(t *testing.T) {
 
 func TestNothingIsServedBeforeInitialize(t *testing.T) {
 	s := newWorld(t, "responses: []").start()
-	s.send(request(1, "session/new", `{"cwd":"/","mcpServers":[]}`), cancel("x"))
-	if m := s.answer(1); m.Error == nil || !strings.Contains(string(m.Error.Data), "NOT_INITIALIZED") {
-		t.Errorf("session/new: %s %+v", m.Result, m.Error)
+	s.send(request(1, "session/new", `{"cwd":"/","mcpServers":[]}`), cancel("x"), request(2, "session/fly", `{}`))
+	for _, id := range []int{1, 2} {
+		if m := s.answer(id); m.Error == nil || !strings.Contains(string(m.Error.Data), "NOT_INITIALIZED") {
+			t.Errorf("request %d: %s %+v", id, m.Result, m.Error)
+		}
 	}
 	s.end()
 }

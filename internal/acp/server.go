@@ -115,10 +115,10 @@ func (s *server) handle(ctx context.Context, name string, _ json.RawMessage) (re
 	}()
 	h, ok := methods[name]
 	switch {
-	case !ok:
-		return nil, &sdk.RequestError{Code: -32601, Message: fmt.Sprintf("there is no method %q here", clip(name))}
 	case !s.initialized() && name != sdk.AgentMethodInitialize:
 		return nil, &sdk.RequestError{Code: codeInvalidRequest, Message: "send initialize first", Data: errorData{Code: remote.CodeNotInitialized}}
+	case !ok:
+		return nil, &sdk.RequestError{Code: -32601, Message: fmt.Sprintf("there is no method %q here", clip(name))}
 	}
 	res, err := h(ctx, s, params, taken)
 	if err != nil {
