@@ -35,16 +35,16 @@ var ErrNoKey = errors.New("no API key: set " + KeyVariable + ",\n" +
 // key_command prints. It looks anew at each call, so call it once, and only
 // when a key is needed. The key is in none of its errors.
 func (c *Config) Key(ctx context.Context) (string, error) {
-	if key, _ := lookupEnv(c.environ, KeyVariable); strings.TrimSpace(key) != "" {
+	if key := c.variable(); key != "" {
 		key, err := checkKey(key)
 		return key, keyError(Source{Origin: FromEnv, Name: KeyVariable}, "", err)
 	}
 	if c.KeyFile != "" {
-		data, err := readRegular(c.KeyFile, maxKey)
+		key, err := c.fromFile()
 		if err != nil {
 			return "", &Error{Source: c.Source("key_file"), Key: "key_file", Reason: c.KeyFile + ": " + plainReason(err)}
 		}
-		key, err := checkKey(firstLine(data))
+		key, err = checkKey(key)
 		return key, keyError(c.Source("key_file"), "key_file", err)
 	}
 	if c.keyCommand != "" {
@@ -59,6 +59,30 @@ func (c *Config) Key(ctx context.Context) (string, error) {
 		return key, keyError(c.Source("key_command"), "key_command", err)
 	}
 	return "", ErrNoKey
+}
+
+// Known is the key as far as looking tells it, "" where it does not: the
+// variable, else what key_file holds, fit for a key or not. key_command is not
+// run. It is for keeping the key out of what is shown, and reads the file anew.
+func (c *Config) Known() string {
+	if key := c.variable(); key != "" || c.KeyFile == "" {
+		return key
+	}
+	key, err := c.fromFile()
+	if err != nil {
+		return "" // Key says so, to who needs it
+	}
+	return key
+}
+
+func (c *Config) variable() string {
+	key, _ := lookupEnv(c.environ, KeyVariable)
+	return strings.TrimSpace(key)
+}
+
+func (c *Config) fromFile() (string, error) {
+	data, err := readRegular(c.KeyFile, maxKey)
+	return strings.TrimSpace(firstLine(data)), err
 }
 
 // errLong ends a command that prints too much.

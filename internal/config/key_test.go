@@ -44,6 +44,35 @@ func TestKey(t *testing.T) {
 	}
 }
 
+func TestTheKnownKeyIsFoundByLookingAlone(t *testing.T) {
+	for _, c := range []struct{ name, user, file, env, want string }{
+		{name: "variable first", user: "key_file: k\n", file: "from-file\n", env: " from-env\n", want: "from-env"},
+		{name: "file, first line", user: "key_file: k\n", file: " from-file \nrest\n", want: "from-file"},
+		{name: "file is missing", user: "key_file: k\n"},
+		{name: "a command is not run", user: "key_command: touch ran; echo from-command\n"},
+		{name: "what no header can hold", env: "sk-1 2", want: "sk-1 2"},
+		{name: "none"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t, c.user, "")
+			if c.file != "" {
+				write(t, filepath.Join(p.home, "k"), c.file)
+			}
+			t.Chdir(t.TempDir())
+			cfg, err := p.load(nil, "DEEPSEEK_API_KEY="+c.env, "PATH="+os.Getenv("PATH"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cfg.Known(); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if _, err := os.Stat("ran"); err == nil {
+				t.Error("the command was run")
+			}
+		})
+	}
+}
+
 func TestNoKeyNamesTheWaysOn(t *testing.T) {
 	for _, want := range []string{"DEEPSEEK_API_KEY", "key_file", "--model demo"} {
 		if !strings.Contains(ErrNoKey.Error(), want) {

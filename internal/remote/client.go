@@ -34,7 +34,8 @@ const clientLine = 256 << 20
 // channel, so that a call can stop waiting for it.
 type Client struct {
 	conn    net.Conn
-	writing chan struct{} // holds the write lock's token
+	writing chan struct{}       // holds the write lock's token
+	redact  func([]byte) []byte // nil: nothing is taken out
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when reading has ended
 	wg      sync.WaitGroup
@@ -48,15 +49,24 @@ type Client struct {
 	over    error  // why reading has ended
 }
 
+// DialOption is for Dial.
+type DialOption func(*Client)
+
+// WithRedact sets what every line that the owner sends goes through, so that the
+// caller is not told what it is not to show. redact must not change its argument.
+func WithRedact(redact func([]byte) []byte) DialOption {
+	return func(c *Client) { c.redact = redact }
+}
+
 // Dial connects to an owner's socket and makes sure that the owner answers.
 // A failure is an *Error if the owner refused, else ErrNotDelivered.
-func Dial(ctx context.Context, path string) (*Client, error) {
+func Dial(ctx context.Context, path string, options ...DialOption) (*Client, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotDelivered, err)
 	}
-	c := newClient(ctx, conn)
+	c := newClient(ctx, conn, options...)
 	if err := c.Ping(ctx); err != nil {
 		closing := c.Close()
 		var refused *Error
@@ -91,11 +101,14 @@ func Probe(ctx context.Context, path string) bool {
 }
 
 // newClient serves a connection. It outlives ctx.
-func newClient(ctx context.Context, conn net.Conn) *Client {
+func newClient(ctx context.Context, conn net.Conn, options ...DialOption) *Client {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c := &Client{
 		conn: conn, writing: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{}),
 		pending: map[int64]chan answer{}, desks: map[string]*Desk{},
+	}
+	for _, option := range options {
+		option(c)
 	}
 	c.writing <- struct{}{}
 	c.wg.Go(c.read)

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,6 +84,25 @@ func TestAFailedCallSaysWhetherItWasDelivered(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhatTheOwnerSaysGoesThroughRedact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := newClient(t.Context(), near, WithRedact(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("sk-secret"), []byte("[key]")) }))
+		go func() {
+			_, _ = far.Read(make([]byte, 1024))
+			_, _ = io.WriteString(far, `{"jsonrpc":"2.0","id":1,"result":{"active":[{"callId":"q","questions":[{"id":"a","question":"use sk-secret?"}]}]}}`+"\n")
+		}()
+		list, err := c.Questions(t.Context())
+		if err != nil || list.Active[0].Questions[0].Question != "use [key]?" {
+			t.Errorf("got %+v, %v", list, err)
+		}
+		_ = far.Close()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestAGivenUpAttachLeavesNoClaim(t *testing.T) {

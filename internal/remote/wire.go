@@ -177,6 +177,9 @@ func (c *Client) handle(line inLine) error {
 	if line.tooLong {
 		return fmt.Errorf("a line from the owner has more than %d bytes", clientLine)
 	}
+	if c.redact != nil {
+		line.text = c.redact(line.text)
+	}
 	var m message
 	if err := json.Unmarshal(line.text, &m); err != nil {
 		return fmt.Errorf("a line from the owner is not understood: %w", session.PlainJSON(err))
