@@ -90,6 +90,7 @@ func checkValue(path string, raw member, t reflect.Type) error {
 type field struct {
 	typ      reflect.Type
 	optional bool
+	full     bool // a text that must not be empty
 }
 
 func checkObject(path string, raw member, t reflect.Type) error {
@@ -118,6 +119,9 @@ func checkObject(path string, raw member, t reflect.Type) error {
 		if err := checkValue(at(name), members[name], f.typ); err != nil {
 			return err
 		}
+		if f.full && string(members[name]) == `""` {
+			return invalid(at(name), "is empty")
+		}
 	}
 	for _, name := range names {
 		if _, ok := members[name]; !ok && !fields[name].optional {
@@ -136,7 +140,7 @@ func collect(t reflect.Type, into map[string]field) {
 			continue
 		}
 		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
-		into[name] = field{f.Type, rest == "omitempty" || rest == "omitzero"}
+		into[name] = field{f.Type, rest == "omitempty" || rest == "omitzero", f.Tag.Get("empty") == "no"}
 	}
 }
 

@@ -44,22 +44,23 @@ const (
 )
 
 // Parameters. A field without omitempty or omitzero has to be there; a field that is not
-// listed is refused.
+// listed is refused, and so is an empty text where the tag says empty:"no", so that a
+// variable that was never set does not pass for a parameter that was left out.
 
 // Ref names the session. On a control socket it may be left out.
 type Ref struct {
-	SessionID string `json:"sessionId,omitempty"`
+	SessionID string `json:"sessionId,omitempty" empty:"no"`
 }
 
 func (r Ref) sessionID() string { return r.SessionID }
 
 // InitializeParams open a connection. On a control socket all of them may be left out.
 type InitializeParams struct {
-	Cwd          string              `json:"cwd,omitempty"`
-	Model        string              `json:"model,omitempty"`
-	Mode         string              `json:"mode,omitempty"`
+	Cwd          string              `json:"cwd,omitempty" empty:"no"`
+	Model        string              `json:"model,omitempty" empty:"no"`
+	Mode         string              `json:"mode,omitempty" empty:"no"`
 	Timeout      *Whole              `json:"timeout,omitempty"` // seconds
-	Permission   string              `json:"permission,omitempty"`
+	Permission   string              `json:"permission,omitempty" empty:"no"`
 	Capabilities *ClientCapabilities `json:"capabilities,omitempty"`
 }
 

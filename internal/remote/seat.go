@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"deepseek/internal/question"
@@ -193,6 +194,9 @@ func (p *MessageParams) content() ([]session.Block, error) {
 			return nil, invalid(fmt.Sprintf("contentBlocks[%d].text", i), "must not be empty")
 		}
 		blocks = append(blocks, session.Block{Type: b.Type, Text: b.Text})
+	}
+	if strings.TrimSpace(session.TextOf(blocks)) == "" {
+		return nil, invalid("contentBlocks", "must not be white space alone")
 	}
 	return blocks, nil
 }

@@ -28,6 +28,9 @@ func TestInitializeComesFirstAndOnce(t *testing.T) {
 	for params, want := range map[string]string{
 		`{}`: "INVALID_PARAMS cwd", `{"cwd":"/nowhere"}`: "INVALID_PARAMS cwd", `{"cwd":"/","timeout":"5"}`: "INVALID_PARAMS timeout",
 		`{"cwd":"/","capabilities":{"x":true}}`: "INVALID_PARAMS capabilities.x",
+		`{"cwd":""}`:                            "INVALID_PARAMS cwd",
+		`{"cwd":"/","model":""}`:                "INVALID_PARAMS model",
+		`{"cwd":"/","permission":""}`:           "INVALID_PARAMS permission",
 	} {
 		if _, code := p.call(MethodInitialize, params); code != want {
 			t.Errorf("initialize %s: %s, want %s", params, code, want)
@@ -96,6 +99,8 @@ func TestSessionsThatAreNotOpenHere(t *testing.T) {
 		{MethodPrompt, oldPrompt("none"), "", CodeSessionNotFound},
 		{MethodPrompt, oldPrompt("busy"), "", CodeSessionBusy},
 		{MethodSteer, newPrompt, "", "INVALID_PARAMS sessionId"},
+		{MethodPrompt, oldPrompt(""), "", "INVALID_PARAMS sessionId"}, // and begins no session
+		{MethodRead, ref("", ""), "", "INVALID_PARAMS sessionId"},
 		{MethodSteer, oldPrompt("busy"), "", CodeSessionBusy},
 		{MethodCancel, ref("old", ""), "", CodeSessionNotOpen},
 		{MethodCancel, ref("busy", ""), "", CodeSessionBusy},
