@@ -55,19 +55,17 @@ func (c *Claim) Respond(ctx context.Context, answers []session.Answer) (accepted
 }
 
 // Reject ends the wait without an answer: ASK_TIMED_OUT, the client's own
-// countdown, makes a timed wait pending; ASK_CANCELLED closes a wait without a
-// bound. accepted and ctx are as in Respond.
+// countdown, makes a timed wait pending; ASK_CANCELLED closes any, and its
+// question with it. accepted and ctx are as in Respond.
 func (c *Claim) Reject(ctx context.Context, code string) (accepted bool, err error) {
 	var bad *Error
 	o := Outcome{Pending: true}
 	switch {
 	case code == CodeTimedOut && c.card.Timed:
-	case code == CodeCancelled && !c.card.Timed:
+	case code == CodeCancelled:
 		o = Outcome{Err: errorf(CodeCancelled, "the person closed the question without an answer. %s.", notAnswered)}
 	case code == CodeTimedOut:
 		bad = errorf(CodeBadOutcome, "%s: this wait has no deadline, only an answer or %s ends it", code, CodeCancelled)
-	case code == CodeCancelled:
-		bad = errorf(CodeBadOutcome, "%s: a timed question is not closed; let the claim go and it goes pending by itself", code)
 	default:
 		bad = errorf(CodeBadOutcome, "%q is no code that ends a wait; there are %s and %s", code, CodeTimedOut, CodeCancelled)
 	}
