@@ -94,7 +94,7 @@ func (a asker) seconds(timeout *float64) (int, *Error) {
 	if timeout != nil {
 		v := *timeout
 		if v != -1 && (v < 1 || v > MaxWait || v != math.Trunc(v)) {
-			return 0, errorf(CodeBadTimeout, "timeout: %v is out of range; it is a whole number from 1 to %d seconds, or -1", v, MaxWait)
+			return 0, errorf(CodeBadTimeout, "timeout: %.15g is out of range; it is a whole number from 1 to %d seconds, or -1", v, MaxWait)
 		}
 		s = int(v)
 	}

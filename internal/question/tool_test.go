@@ -122,6 +122,11 @@ func TestToolResults(t *testing.T) {
 				r.t.Error(err)
 			}
 		}, want: `{"answers":`, commits: 1, took: time.Hour},
+		{name: "closed by a client though it has a time", o: timed, args: dbArgs, meanwhile: func(r *ranTool) {
+			if _, err := attach(r).Reject(t.Context(), CodeCancelled); err != nil {
+				r.t.Error(err)
+			}
+		}, want: "ASK_CANCELLED: ", open: true, commits: 1},
 		{name: "closed", o: ToolOptions{}, args: dbArgs, provide: true, meanwhile: func(r *ranTool) {
 			if _, err := attach(r).Reject(t.Context(), CodeCancelled); err != nil {
 				r.t.Error(err)
@@ -132,9 +137,9 @@ func TestToolResults(t *testing.T) {
 		{name: "empty", o: timed, args: `{"questions":[],"timeout":0}`, want: "EMPTY_QUESTIONS: "},
 		{name: "timeout 0", o: timed, args: `{"questions":[{"id":"","question":""}],"timeout":0}`, want: "BAD_TIMEOUT: timeout: 0 is out of range; it is a whole number from 1 to 2147483 seconds, or -1"},
 		{name: "timeout -2", o: timed, args: with(`"timeout":-2`), want: "BAD_TIMEOUT: "},
-		{name: "timeout 1.5", o: timed, args: with(`"timeout":1.5`), want: "BAD_TIMEOUT: "},
-		{name: "timeout too long", o: timed, args: with(`"timeout":2147484`), want: "BAD_TIMEOUT: "},
-		{name: "timeout 1e300", o: timed, args: with(`"timeout":1e300`), want: "BAD_TIMEOUT: "},
+		{name: "timeout 1.5", o: timed, args: with(`"timeout":1.5`), want: "BAD_TIMEOUT: timeout: 1.5 is out of range"},
+		{name: "timeout too long", o: timed, args: with(`"timeout":2147484`), want: "BAD_TIMEOUT: timeout: 2147484 is out of range"},
+		{name: "timeout 1e300", o: timed, args: with(`"timeout":1e300`), want: "BAD_TIMEOUT: timeout: 1e+300 is out of range"},
 		{name: "bad questions", o: timed, args: `{"questions":[{"id":"a","question":""}]}`, want: "BAD_QUESTIONS: questions[0].question is blank"},
 		{name: "a sub-agent", o: ToolOptions{Timed: true, Default: 5, Caller: func() Caller { return Caller{Live: true, Delegated: true} }}, args: dbArgs, want: "DELEGATED_CALLER: "},
 		{name: "a dead agent", o: ToolOptions{Timed: true, Default: 5, Caller: func() Caller { return Caller{} }}, args: dbArgs, want: "CALLER_NOT_LIVE: "},
