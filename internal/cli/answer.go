@@ -142,8 +142,13 @@ func fromList(list remote.QuestionList) (open []answerable, settled []string) {
 	return open, settled
 }
 
-// batch is the answers by flags, nil where a person is to be asked.
+// batch is the answers by flags, nil where a person is to be asked. Where a
+// reply waits already neither is of use, and that comes before what may be wrong
+// with the answers.
 func (x *answering) batch(q answerable) (batch []session.Answer, err error) {
+	if q.queued {
+		return nil, replyQueued(q)
+	}
 	if !x.o.flags.given() {
 		return nil, nil
 	}
@@ -277,9 +282,6 @@ func (x *answering) sessionID() string {
 func (x *answering) dead(ctx context.Context, own *owner) error {
 	open, settled := fromList(listQuestions(&own.state))
 	q, err := pick(open, settled, x.o.callID, x.t.ref)
-	if err == nil && q.queued {
-		err = notAnswerable(question.CodeReplyQueued, q.state, fmt.Sprintf("question %s has a reply already that the agent has not read yet", q.callID))
-	}
 	var batch []session.Answer
 	if err == nil {
 		batch, err = x.batch(q)

@@ -224,7 +224,7 @@ func pick(list []answerable, settled []string, callID, ref string) (answerable, 
 		case len(open) > 1:
 			return answerable{}, usagef("several questions of session %s can be answered: %s\nname one of them", ref, strings.Join(callIDs(open), ", "))
 		case len(list) > 0:
-			return answerable{}, notAnswerable("REPLY_QUEUED", list[0].state, fmt.Sprintf("question %s has a reply already that the agent has not read yet", list[0].callID))
+			return answerable{}, replyQueued(list[0])
 		}
 		return answerable{}, notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("nothing in session %s can be answered", ref))
 	}
@@ -263,6 +263,11 @@ func callIDs(list []answerable) []string {
 		ids[i] = q.callID
 	}
 	return ids
+}
+
+// replyQueued refuses an answer where one waits already.
+func replyQueued(q answerable) error {
+	return notAnswerable(question.CodeReplyQueued, q.state, fmt.Sprintf("question %s has a reply already that the agent has not read yet", q.callID))
 }
 
 // notAnswerable is the refusal of an answer. It changes no byte of the session.
