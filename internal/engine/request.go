@@ -289,6 +289,13 @@ func validCallID(id string) bool {
 	})
 }
 
+// usedCallID is State.UsedCallID for callers that do not hold mu.
+func (a *Agent) usedCallID(id string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state.UsedCallID(id)
+}
+
 // newCallID is an id that no call of this session has had. The caller holds mu.
 func (a *Agent) newCallID(taken map[string]bool) string {
 	for {

@@ -63,8 +63,10 @@ func (s *subCalls) dispatch(ctx context.Context, name, rawArguments string, done
 		go done(refused())
 		return
 	}
-	s.made++
-	c.ID = fmt.Sprintf("%s:ptc:%d", s.parent.ID, s.made)
+	for c.ID == "" || s.batch.agent.usedCallID(c.ID) { // a model may have given a call such an id
+		s.made++
+		c.ID = fmt.Sprintf("%s:ptc:%d", s.parent.ID, s.made)
+	}
 	s.waiting = append(s.waiting, &subCall{c, ctx, done})
 	s.next()
 }

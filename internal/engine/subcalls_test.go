@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -89,6 +90,29 @@ func TestSubCallsAreLoggedBeforeTheirParentsResult(t *testing.T) {
 	}
 	if got := w.heard(); !strings.HasSuffix(got, "t:A+B+A") {
 		t.Errorf("model heard %s", got)
+	}
+}
+
+// TestSubCallsHaveIDsOfTheirOwn: a model may give a call the id of a sub-call, before
+// that is made and after.
+func TestSubCallsHaveIDsOfTheirOwn(t *testing.T) {
+	a := fn{"a", tool.Traits{Parallel: true}, ok("A")}
+	called := func(id string) answer {
+		return func(context.Context, model.Request, func(model.Delta)) (model.Response, error) {
+			return model.Response{Finish: model.FinishToolCalls, Calls: []session.Call{{ID: id, Name: "a", Arguments: "{}"}}}, nil
+		}
+	}
+	w := start(t, newMemLog(), &play{next: []answer{called("c:ptc:1"), calls("code:c"), called("c:ptc:2"), says("done")}}, nil, runs("a", "a"), a)
+	w.run("x")
+	seen := map[string]bool{}
+	for _, begun := range regexp.MustCompile(`(?:call|start)\((\w+)\)`).FindAllStringSubmatch(w.subEvents(), -1) {
+		if seen[begun[1]] {
+			t.Errorf("two calls have the id %s", begun[1])
+		}
+		seen[begun[1]] = true
+	}
+	if len(seen) != 5 || !seen["1"] || !seen["2"] || !seen["3"] { // of the model, and two of the code; c, and one that got a new id
+		t.Errorf("ids %v", seen)
 	}
 }
 

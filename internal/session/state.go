@@ -87,12 +87,15 @@ func (s *State) note(e Event) error {
 		}
 		for _, b := range v.Message.Content {
 			if b.Type == BlockToolCall {
-				if s.callIDs == nil {
-					s.callIDs = map[string]struct{}{}
-				}
-				s.callIDs[b.ID] = struct{}{}
+				s.useCallID(b.ID)
 			}
 		}
+	case TypePTCDispatchStart:
+		var v PTCStart
+		if err := decode(e, &v); err != nil {
+			return err
+		}
+		s.useCallID(v.SubCallID)
 	case TypeCompactionSummary:
 		s.Committed++
 	case TypeUserMessage:
@@ -119,7 +122,14 @@ func (s *State) note(e Event) error {
 	return nil
 }
 
-// UsedCallID tells whether a call of this session has had the id.
+func (s *State) useCallID(id string) {
+	if s.callIDs == nil {
+		s.callIDs = map[string]struct{}{}
+	}
+	s.callIDs[id] = struct{}{}
+}
+
+// UsedCallID tells whether a call of this session, or one made by code, has had the id.
 func (s *State) UsedCallID(id string) bool {
 	_, ok := s.callIDs[id]
 	return ok

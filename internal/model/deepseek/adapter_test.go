@@ -63,6 +63,7 @@ func TestHTTPErrors(t *testing.T) {
 		{name: "bad request", status: 400, body: `{"detail":[{"msg":"field required"}]}`, code: model.CodeInvalidRequest, says: "field required"},
 		{name: "unprocessable", status: 422, body: `{"message":"nope"}`, code: model.CodeInvalidRequest, says: "nope"},
 		{name: "not found", status: 404, body: `404 page not found`, code: model.CodeInvalidRequest, says: "404 page not found"},
+		{name: "no balance, as a failure of the server", status: 500, body: `{"error":{"message":"Insufficient Balance"}}`, code: model.CodeQuota, says: "Insufficient Balance"},
 		{name: "server", status: 500, body: `<html><head><title>Oops</title></head></html>`, code: model.CodeServer, says: "a web page instead of an answer: Oops"},
 		{name: "gateway", status: 502, body: strings.Repeat("é", 2000), code: model.CodeServer, says: strings.Repeat("é", 500) + "…"},
 		{name: "packed, unasked", status: 500, body: packed(`{"error":{"message":"out of order"}}`), header: map[string]string{"Content-Encoding": "gzip"}, code: model.CodeServer, says: "out of order"},
@@ -212,7 +213,7 @@ func TestConnectionIsReused(t *testing.T) {
 
 func TestBrokenConnections(t *testing.T) {
 	for cut, code := range map[fakellm.Cut]string{
-		fakellm.CutEnd: model.CodeStreamClosed, fakellm.CutClose: model.CodeTransport, fakellm.CutReset: model.CodeTransport,
+		fakellm.CutEnd: model.CodeStreamClosed, fakellm.CutClose: model.CodeStreamClosed, fakellm.CutReset: model.CodeTransport,
 	} {
 		srv := fakellm.Start(t, fakellm.Script{Steps: []fakellm.Step{{Text: "some text", Cut: cut, CutAt: 400}}})
 		_, err := adapter(t, srv.URL).Generate(t.Context(), request(), nil)

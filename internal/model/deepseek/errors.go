@@ -123,7 +123,7 @@ func (e serverError) code(status int) string {
 		return false
 	}
 	switch {
-	case status == http.StatusPaymentRequired, status < 500 && has(balanceWords):
+	case status == http.StatusPaymentRequired, has(balanceWords):
 		return model.CodeQuota
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return model.CodeAuth

@@ -203,7 +203,7 @@ func (s *stream) broken(ctx, attempt context.Context, err error) (model.Response
 	}
 	switch {
 	case attempt.Err() != nil:
-	case errors.Is(err, io.EOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // between two pieces of the body, or within one
 		return model.Response{}, s.closed()
 	case errors.Is(err, bufio.ErrTooLong):
 		return model.Response{}, &model.Error{Code: model.CodeMalformed, Message: fmt.Sprintf("a piece of the answer is longer than the limit of %d bytes", maxEvent)}

@@ -128,11 +128,25 @@ func TestLongOutputKeepsItsEndAndSpillsTheWhole(t *testing.T) {
 	}
 }
 
-func TestOutputThatJustFitsMakesNoFile(t *testing.T) {
+// TestOutputIsKeptWholeBeforeItIsCut: what is longer than results of tools are is in
+// a file, and up to the tail's size it is shown whole besides.
+func TestOutputIsKeptWholeBeforeItIsCut(t *testing.T) {
 	r := newRig(t, nil)
-	got := r.bash("head -c 65536 /dev/zero | tr '\\0' x")
-	if got.Content != strings.Repeat("x", 65536) || r.spill.n != 0 {
-		t.Errorf("%d bytes, %d files", len(got.Content), r.spill.n)
+	got := r.bash("head -c 50000 /dev/zero | tr '\\0' x")
+	if got.Content != strings.Repeat("x", 50_000) || r.spill.n != 0 || got.Meta.Spill != "" {
+		t.Errorf("%d bytes, %d files, %+v", len(got.Content), r.spill.n, got.Meta)
+	}
+	got = r.bash("head -c 65536 /dev/zero | tr '\\0' x")
+	first, rest, _ := strings.Cut(got.Content, "\n")
+	path := filepath.Join(r.spill.dir, got.Meta.Spill)
+	if first != "[65536 bytes of output; the whole is in "+path+"]" || rest != strings.Repeat("x", 65_536) {
+		t.Errorf("%q, %d bytes", first, len(rest))
+	}
+	if whole, err := os.ReadFile(path); err != nil || string(whole) != rest {
+		t.Errorf("%d bytes spilled, %v", len(whole), err)
+	}
+	if fit := tool.Fit(got, nil, ""); fit.Content != got.Content {
+		t.Error("it is cut again")
 	}
 }
 
@@ -243,7 +257,7 @@ func TestWhatIsLeftRunningDoesNotHoldTheCallAndEndsWithTheFamily(t *testing.T) {
 		"session":                 "setsid sleep 303 & echo ok",
 		"without its environment": "env -i setsid sleep 303 & echo ok",
 		"double fork":             "(setsid sh -c 'sleep 303 & exec sleep 303' &) ; echo ok",
-		"nohup":                   "nohup sleep 303 >/dev/null 2>&1 & echo ok",
+		"nohup":                   "nohup sleep 303 >/dev/null 2>&1 & until [ ! -d /proc ] || [ \"$(cat /proc/$!/comm)\" = sleep ]; do :; done; echo ok", // nothing else makes the call wait for it
 		"ignores TERM":            "(trap '' TERM; sleep 303; sleep 303) & echo ok",
 		"own group":               "set -m; sleep 303 & echo ok",
 		"prints on":               "(while sleep 0.01; do echo x; done; : sleep 303) >&2 & echo ok",

@@ -22,7 +22,8 @@ const (
 )
 
 // output takes what a command prints, in constant memory: the end of it, and
-// the whole in a spill file once it is larger than that. mu owns everything.
+// the whole in a spill file once it is longer than a result of another tool may
+// be. mu owns everything.
 type output struct {
 	spill    tool.Spill // may be nil
 	hint     string
@@ -45,7 +46,7 @@ var errFull = errors.New("it is full")
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.total+int64(len(p)) > tailSize {
+	if o.total+int64(len(p)) > tool.MaxContent {
 		o.openSpill()
 	}
 	o.toSpill(p)
@@ -137,8 +138,8 @@ func (o *output) spillName() string {
 }
 
 // since is what was printed from an offset on, fit to be shown: the last
-// tailSize bytes, after a line that says what is left out and where it is. next is
-// the offset to go on from.
+// tailSize bytes, after a line that says what is left out and where it is, or where
+// it would be of another tool. next is the offset to go on from.
 func (o *output) since(from int64) (text string, next int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,6 +150,9 @@ func (o *output) since(from int64) (text string, next int64) {
 	}
 	text = tool.Printable(string(whole(have, cut)))
 	if !cut && len(text) <= tailSize {
+		if o.total-from > tool.MaxContent {
+			text = fmt.Sprintf("[%d bytes of output; %s]\n%s", o.total-from, o.where(), text)
+		}
 		return text, o.total
 	}
 	if o.total <= tailSize && o.file == nil { // much of it is no text, and was made so
