@@ -50,8 +50,8 @@ func BenchmarkTree(b *testing.B) {
 		name, tool string
 		args       any
 	}{
-		{"glob all", "glob", globArgs{"**/*.go", ""}},
-		{"glob top", "glob", globArgs{"*", ""}},
+		{"glob all", "glob", globArgs{Pattern: "**/*.go"}},
+		{"glob top", "glob", globArgs{Pattern: "*"}},
 		{"grep literal", "grep", grepArgs{Pattern: "needle"}},
 		{"grep ignoring case", "grep", grepArgs{Pattern: "(?i)RARE NEEDLE"}},
 		{"grep inner literal", "grep", grepArgs{Pattern: `\w+ needle \w+`}},

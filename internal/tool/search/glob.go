@@ -26,6 +26,7 @@ var (
 type globArgs struct {
 	Pattern string `json:"pattern"`
 	Path    string `json:"path"`
+	Include string `json:"include"`
 }
 
 func (e Env) globTool() tool.Tool {
@@ -39,6 +40,10 @@ func (e Env) glob(ctx context.Context, _ tool.Call, in globArgs) tool.Result {
 	if at, why := badGlob(in.Pattern); why != "" {
 		return badPattern("pattern", in.Pattern, at, why)
 	}
+	only, bad := readFilter(in.Include)
+	if bad != nil {
+		return *bad
+	}
 	root, err := e.begin(in.Path)
 	if err != nil {
 		return failed(in.Path, err)
@@ -48,6 +53,10 @@ func (e Env) glob(ctx context.Context, _ tool.Call, in globArgs) tool.Result {
 	pattern := strings.TrimPrefix(strings.TrimRight(in.Pattern, "/"), "./")
 	dirsOnly := strings.HasSuffix(in.Pattern, "/")
 	base, pattern := doublestar.SplitPattern(pattern)
+	above := ""
+	if base != "." {
+		above = base + "/"
+	}
 	if base != "." {
 		if !filepath.IsAbs(base) && (in.Path != "" || !strings.HasPrefix(base, "~")) {
 			base = filepath.Join(root.named, base)
@@ -59,7 +68,7 @@ func (e Env) glob(ctx context.Context, _ tool.Call, in globArgs) tool.Result {
 		}
 	}
 	if !root.isDir {
-		if doublestar.MatchUnvalidated(pattern, filepath.Base(root.named)) && !dirsOnly {
+		if doublestar.MatchUnvalidated(pattern, filepath.Base(root.named)) && !dirsOnly && only.takes(filepath.Base(root.named), in.Pattern) {
 			return answer([]string{e.shown(root.named)}, 1, "", 0)
 		}
 		return answer(nil, 0, noFiles, 0)
@@ -67,7 +76,7 @@ func (e Env) glob(ctx context.Context, _ tool.Call, in globArgs) tool.Result {
 	depth := depthOf(pattern)
 	found := smallest{}
 	unread, err := walk(ctx, root.real, func(en entry) bool {
-		if doublestar.MatchUnvalidated(pattern, en.rel) && (en.isDir || !dirsOnly) {
+		if doublestar.MatchUnvalidated(pattern, en.rel) && (en.isDir || !dirsOnly) && only.takes(en.name, above+en.rel) {
 			path := e.shown(join(root.named, en.rel))
 			if en.isDir {
 				path += "/"

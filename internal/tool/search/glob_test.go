@@ -50,17 +50,28 @@ func TestGlob(t *testing.T) {
 		{"**/config", "", "No files match."},
 	} {
 		t.Run(c.pattern+" in "+c.path, func(t *testing.T) {
-			r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{c.pattern, c.path})
+			r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{Pattern: c.pattern, Path: c.path})
 			if r.Code != "" || r.Content != c.want {
 				t.Fatalf("got\n%s\nwant\n%s", r.Content, c.want)
 			}
 		})
 	}
+	for _, c := range []struct{ pattern, include, want string }{
+		{"**", "*.go", "b.go\nsub/deep/e.go"},
+		{"sub/**", "sub/*.txt", "sub/c.txt"},
+		{"b.go", "*.txt", "No files match."},
+		{"a.txt", "*.txt", "a.txt"},
+		{"**", "[x", `INVALID_ARGUMENTS: include "[x" has a [ without its ] at character 1`},
+	} {
+		if r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{Pattern: c.pattern, Include: c.include}); r.Content != c.want {
+			t.Errorf("%s of %s: got\n%s\nwant\n%s", c.include, c.pattern, r.Content, c.want)
+		}
+	}
 }
 
 func TestGlobFromAnotherFolderShowsWholePaths(t *testing.T) {
 	dir := tree(t, map[string]string{"a.txt": "", "other/": ""})
-	r := run(t, Env{Cwd: dir + "/other", Guard: guard{}}, "glob", globArgs{"*.txt", ".."})
+	r := run(t, Env{Cwd: dir + "/other", Guard: guard{}}, "glob", globArgs{Pattern: "*.txt", Path: ".."})
 	if r.Content != dir+"/a.txt" {
 		t.Fatalf("got %s", r.Content)
 	}
@@ -70,7 +81,7 @@ func TestGlobFromAnotherFolderShowsWholePaths(t *testing.T) {
 func TestNamesCannotForgeLines(t *testing.T) {
 	dir := tree(t, map[string]string{"x\nsrc/main.go": "word\n", "y\x1b[2K\u2028z": "word\n"})
 	want := `x\x0Asrc/main.go` + "\n" + `y\x1B[2K\xE2\x80\xA8z`
-	if r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{"**/*[oz]", ""}); r.Content != want {
+	if r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{Pattern: "**/*[oz]"}); r.Content != want {
 		t.Errorf("glob: %q", r.Content)
 	}
 	want = `x\x0Asrc/main.go:1:word` + "\n" + `y\x1B[2K\xE2\x80\xA8z:1:word`
@@ -85,17 +96,17 @@ func TestGlobErrorsHaveAPlace(t *testing.T) {
 		args       globArgs
 		code, want string
 	}{
-		{globArgs{"", ""}, tool.CodeInvalidArguments, "nothing at character 1"},
-		{globArgs{"ab[c", ""}, tool.CodeInvalidArguments, "a [ without its ] at character 3"},
-		{globArgs{"größe{a,b", ""}, tool.CodeInvalidArguments, "a { without its } at character 6"},
-		{globArgs{"a}", ""}, tool.CodeInvalidArguments, "a } without its { at character 2"},
-		{globArgs{`ab\`, ""}, tool.CodeInvalidArguments, "a backslash with nothing after it at character 3"},
-		{globArgs{"[z-a]", ""}, "", ""},
-		{globArgs{"*", "nowhere"}, CodeNotFound, `path "nowhere" does not exist`},
-		{globArgs{"*", "~/x"}, tool.CodeInvalidArguments, "~ does not stand for a home here"},
-		{globArgs{"~/x/*.go", ""}, tool.CodeInvalidArguments, "~ does not stand for a home here"},
-		{globArgs{"*", "a/b"}, tool.CodeInvalidArguments, "not a directory"},
-		{globArgs{"*", "/dev/null"}, tool.CodeInvalidArguments, "neither a folder nor a file"},
+		{globArgs{Pattern: ""}, tool.CodeInvalidArguments, "nothing at character 1"},
+		{globArgs{Pattern: "ab[c"}, tool.CodeInvalidArguments, "a [ without its ] at character 3"},
+		{globArgs{Pattern: "größe{a,b"}, tool.CodeInvalidArguments, "a { without its } at character 6"},
+		{globArgs{Pattern: "a}"}, tool.CodeInvalidArguments, "a } without its { at character 2"},
+		{globArgs{Pattern: `ab\`}, tool.CodeInvalidArguments, "a backslash with nothing after it at character 3"},
+		{globArgs{Pattern: "[z-a]"}, "", ""},
+		{globArgs{Pattern: "*", Path: "nowhere"}, CodeNotFound, `path "nowhere" does not exist`},
+		{globArgs{Pattern: "*", Path: "~/x"}, tool.CodeInvalidArguments, "~ does not stand for a home here"},
+		{globArgs{Pattern: "~/x/*.go"}, tool.CodeInvalidArguments, "~ does not stand for a home here"},
+		{globArgs{Pattern: "*", Path: "a/b"}, tool.CodeInvalidArguments, "not a directory"},
+		{globArgs{Pattern: "*", Path: "/dev/null"}, tool.CodeInvalidArguments, "neither a folder nor a file"},
 	} {
 		r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", c.args)
 		if r.Code != c.code || !strings.Contains(r.Content, c.want) {
@@ -111,7 +122,7 @@ func TestGlobIsCappedAndCounts(t *testing.T) {
 	}
 	dir := tree(t, files)
 	for range 3 {
-		r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{"**/*.txt", ""})
+		r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{Pattern: "**/*.txt"})
 		lines := strings.Split(r.Content, "\n")
 		if len(lines) != 201 || lines[0] != "d0/f0000.txt" || lines[200] != "… 1034 more" {
 			t.Fatalf("%d lines, %s … %s", len(lines), lines[0], lines[len(lines)-1])
@@ -163,7 +174,7 @@ func TestIgnoreFiles(t *testing.T) {
 					}
 				}
 			}
-			r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{"**", c.path})
+			r := run(t, Env{Cwd: dir, Guard: guard{}}, "glob", globArgs{Pattern: "**", Path: c.path})
 			var got []string
 			for line := range strings.SplitSeq(r.Content, "\n") {
 				if !strings.HasSuffix(line, "/") && filepath.Base(line) != ".gitignore" {
@@ -181,7 +192,7 @@ func TestACancelledSearchEnds(t *testing.T) {
 	dir := tree(t, map[string]string{"a": "x", "b/c": "x"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for name, args := range map[string]any{"glob": globArgs{"**", ""}, "grep": grepArgs{Pattern: "x"}} {
+	for name, args := range map[string]any{"glob": globArgs{Pattern: "**"}, "grep": grepArgs{Pattern: "x"}} {
 		if r := runCtx(ctx, t, Env{Cwd: dir, Guard: guard{}}, name, args); r.Code != tool.CodeAborted {
 			t.Errorf("%s: %+v", name, r)
 		}

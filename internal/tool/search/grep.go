@@ -42,10 +42,9 @@ func (e Env) grep(ctx context.Context, _ tool.Call, in grepArgs) tool.Result {
 	if err != nil {
 		return badPattern("pattern", in.Pattern, at, err.Error())
 	}
-	if in.Include != "" {
-		if at, why := badGlob(in.Include); why != "" {
-			return badPattern("include", in.Include, at, why)
-		}
+	only, bad := readFilter(in.Include)
+	if bad != nil {
+		return *bad
 	}
 	root, err := e.begin(in.Path)
 	if err != nil {
@@ -57,12 +56,11 @@ func (e Env) grep(ctx context.Context, _ tool.Call, in grepArgs) tool.Result {
 	var all collected
 	var unread atomic.Int64
 	scratches := make([]scratch, workers())
-	include := strings.TrimPrefix(in.Include, "./")
 	folders, err := walk(ctx, root.real, func(en entry) bool {
 		if en.isDir {
 			return true
 		}
-		return en.mode&fs.ModeType == 0 && included(include, en)
+		return en.mode&fs.ModeType == 0 && only.takes(en.name, en.rel)
 	}, func(worker int, en entry) {
 		if ctx.Err() != nil {
 			return
@@ -87,15 +85,28 @@ func (e Env) grep(ctx context.Context, _ tool.Call, in grepArgs) tool.Result {
 
 const noLines = "No lines match."
 
-func included(include string, en entry) bool {
-	if include == "" {
+// filter is the glob of include: of the name, or of the path below the folder
+// searched where it has a slash. "" takes everything.
+type filter string
+
+func readFilter(include string) (filter, *tool.Result) {
+	if include != "" {
+		if at, why := badGlob(include); why != "" {
+			r := badPattern("include", include, at, why)
+			return "", &r
+		}
+	}
+	return filter(strings.TrimPrefix(include, "./")), nil
+}
+
+func (f filter) takes(name, rel string) bool {
+	switch {
+	case f == "":
 		return true
+	case strings.Contains(string(f), "/"):
+		name = rel
 	}
-	subject := en.name
-	if strings.Contains(include, "/") {
-		subject = en.rel
-	}
-	return doublestar.MatchUnvalidated(include, subject)
+	return doublestar.MatchUnvalidated(string(f), name)
 }
 
 // grepFile searches the one file that was named, whatever is ignored.
