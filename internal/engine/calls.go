@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"deepseek/internal/session"
@@ -55,39 +57,42 @@ func (a *Agent) runCalls(ctx context.Context, turn, step int, calls []session.Ca
 		r.tool, r.args, r.invalid = tools.Check(c.Name, c.Arguments)
 		b.calls = append(b.calls, r)
 	}
-	pending := ""
+	var unanswered []string // calls whose questions have no answer
 	for i := 0; i < len(b.calls); {
 		group := b.calls[i : i+groupLen(b.calls[i:])]
 		i += len(group)
-		if pending != "" {
-			group = b.holdBack(group, pending)
+		if len(unanswered) > 0 {
+			group = b.holdBack(group, unanswered)
 		}
 		b.run(ctx, group)
 		if err := b.commit(); err != nil {
 			return err
 		}
 		for _, c := range group {
-			if c.result.Unanswered {
-				pending = c.ID
+			if id := c.result.Unanswered; id != "" && !slices.Contains(unanswered, id) {
+				unanswered = append(unanswered, id)
 			}
 		}
 	}
 	return nil
 }
 
-// groupLen is how many of the calls, from the first on, may run at the same time.
-func groupLen(calls []*callRun) int {
-	same := func(c *callRun) bool { return false }
-	if first := calls[0]; first.invalid == nil {
-		switch t := first.tool.Traits(); {
-		case t.Person:
-			same = func(c *callRun) bool { return c.tool.Traits().Person }
-		case t.Parallel:
-			same = func(c *callRun) bool { return c.tool.Traits().Parallel }
-		}
+// traits are those of the call's tool; an unknown tool has none.
+func (c *callRun) traits() tool.Traits {
+	if c.tool == nil {
+		return tool.Traits{}
 	}
-	n := 1
-	for n < len(calls) && calls[n].invalid == nil && same(calls[n]) {
+	return c.tool.Traits()
+}
+
+// groupLen is how many of the calls, from the first on, may run at the same time.
+// One that cannot run, as its arguments are wrong, parts no others of its tool.
+func groupLen(calls []*callRun) int {
+	first, n := calls[0].traits(), 1
+	for n < len(calls) {
+		if t := calls[n].traits(); !(first.Person && t.Person) && !(first.Parallel && t.Parallel) {
+			break
+		}
 		n++
 	}
 	return n
@@ -95,15 +100,15 @@ func groupLen(calls []*callRun) int {
 
 // holdBack gives the calls that would change things a result without starting
 // them, and returns the others.
-func (b *batch) holdBack(group []*callRun, pending string) []*callRun {
+func (b *batch) holdBack(group []*callRun, unanswered []string) []*callRun {
 	var going []*callRun
 	for _, c := range group {
-		if c.invalid != nil || c.tool.Traits().ReadOnly || c.tool.Traits().Person {
+		if t := c.traits(); c.invalid != nil || t.ReadOnly || t.Person {
 			going = append(going, c)
 			continue
 		}
-		b.finish(c, tool.Errorf(CodeNotStartedPending, "the question %s beside this call has no answer yet, so this call was not started and nothing was done. "+
-			"Issue it again if it does not depend on that answer.", pending))
+		b.finish(c, tool.Errorf(CodeNotStartedPending, "what was asked beside this call has no answer yet (callId %s), so this call was not started and nothing was done. "+
+			"Issue it again if it does not depend on that answer.", strings.Join(unanswered, ", ")))
 	}
 	return going
 }
@@ -111,7 +116,7 @@ func (b *batch) holdBack(group []*callRun, pending string) []*callRun {
 // run starts the calls of a group and returns when all have a result.
 func (b *batch) run(ctx context.Context, group []*callRun) {
 	limit := parallelCalls
-	if len(group) > 0 && group[0].invalid == nil && group[0].tool.Traits().Person {
+	if len(group) > 0 && group[0].traits().Person {
 		limit = len(group)
 	}
 	slots := make(chan struct{}, limit)
@@ -136,7 +141,7 @@ func (b *batch) run(ctx context.Context, group []*callRun) {
 			// Results are logged as soon as those before them are.
 			_ = b.commit() // the error is kept for runCalls
 		})
-		if c.invalid == nil && c.tool.Traits().Person {
+		if c.traits().Person {
 			<-c.waits // people are asked in the order of the message
 		}
 	}
@@ -185,7 +190,7 @@ func (b *batch) body(ctx context.Context, c *callRun) (r tool.Result) {
 		subs := newSubCalls(ctx, b, c)
 		defer func() { r = subs.end(r) }()
 		call.Dispatch = subs.dispatch
-	} else if c.tool.Traits().Person {
+	} else if c.traits().Person {
 		defer tool.Rest(ctx)()
 	}
 	return c.tool.Run(ctx, call)

@@ -350,7 +350,7 @@ func TestTheSummaryEndsWithTheQuestionsThatWait(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		return tool.Result{Content: text, Unanswered: true}
+		return tool.Result{Content: text, Unanswered: c.ID}
 	}}
 	question := `{"id":"db","question":"Which database: <a> & b?","options":[{"label":"sqlite"},{"label":"other"}]}`
 	asks := func(context.Context, model.Request, func(model.Delta)) (model.Response, error) {

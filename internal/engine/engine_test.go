@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"deepseek/internal/model"
 	"deepseek/internal/session"
@@ -64,6 +65,29 @@ func TestABarrierRunsAlone(t *testing.T) {
 	w.run("x")
 	if got := w.types(9); !strings.Contains(got, "result(2) call(3) result(3) call(4) result(4) call(5) result(5) call(6) result(6) step/end") {
 		t.Error(got)
+	}
+}
+
+func TestACallWithBadArgumentsDoesNotPartThoseAroundIt(t *testing.T) {
+	for name, traits := range map[string]tool.Traits{"questions": {Person: true}, "parallel": {Parallel: true}} {
+		t.Run(name, func(t *testing.T) {
+			last := make(chan struct{})
+			f := fn{"f", traits, func(ctx context.Context, c tool.Call) tool.Result {
+				if c.Waiting(); c.ID == "c" {
+					close(last)
+				}
+				select {
+				case <-last:
+				case <-time.After(10 * time.Second):
+					t.Error("the first holds the last up")
+				}
+				return tool.Result{}
+			}}
+			w := start(t, newMemLog(), &play{next: []answer{calls("f:a", "f:b:[]", "f:c"), says("done")}}, nil, f)
+			w.run("x")
+			w.wantTypes(9, `call(a) call(b) call(c) result(a) result(b INVALID_ARGUMENTS) result(c)
+				step/end step/start assistant/message step/end end(completed)`)
+		})
 	}
 }
 
@@ -495,7 +519,7 @@ func TestRunTakesOnlyAnIdleAgent(t *testing.T) {
 
 func TestACallBesideAnUnansweredQuestionIsHeldBack(t *testing.T) {
 	ask := fn{"ask", tool.Traits{Person: true}, func(_ context.Context, c tool.Call) tool.Result {
-		r := tool.Result{Content: "pending", Unanswered: true}
+		r := tool.Result{Content: "pending", Unanswered: "q" + c.ID[:1]}
 		if err := c.Commit(r); err != nil {
 			t.Error(err)
 		}
@@ -506,11 +530,14 @@ func TestACallBesideAnUnansweredQuestionIsHeldBack(t *testing.T) {
 	}}
 	change := fn{"change", tool.Traits{}, ok("changed")}
 	read := fn{"read", tool.Traits{ReadOnly: true, Parallel: true}, ok("read")}
-	w := start(t, newMemLog(), &play{next: []answer{calls("change:0", "ask:a", "ask:b", "change:1", "read:2"), says("done")}}, nil, ask, change, read)
+	w := start(t, newMemLog(), &play{next: []answer{calls("change:0", "ask:a", "ask:a2", "ask:b", "change:1", "read:2"), says("done")}}, nil, ask, change, read)
 	w.run("x")
 	got := w.types(9)
 	if !strings.Contains(got, "result(1 NOT_STARTED_QUESTION_PENDING) call(2) result(2)") || strings.Contains(got, "call(1)") || !strings.HasPrefix(got, "call(0) result(0) call(a)") {
 		t.Error(got)
+	}
+	if heard := w.heard(); !strings.Contains(heard, "(callId qa, qb)") {
+		t.Errorf("the questions are not named, each once: %s", heard)
 	}
 }
 

@@ -157,7 +157,7 @@ func (s *wild) toolsOf() []tool.Tool {
 	}
 	ask := fn{session.AskTool, tool.Traits{Person: true, ReadOnly: true}, func(_ context.Context, c tool.Call) tool.Result {
 		text, err := session.PendingText(c.ID, "go on")
-		r := tool.Result{Content: text, Unanswered: true}
+		r := tool.Result{Content: text, Unanswered: c.ID}
 		if err != nil || s.chance(50) && c.Commit(r) != nil {
 			return tool.Errorf(tool.CodeInternal, "not committed")
 		}

@@ -53,7 +53,7 @@ func (s *subCalls) dispatch(ctx context.Context, name, rawArguments string, done
 	tools := s.batch.agent.tools()
 	c := &callRun{waits: make(chan struct{}), parent: s.parent, Call: session.Call{Name: name, Arguments: rawArguments}}
 	c.tool, c.args, c.invalid = tools.Check(name, rawArguments)
-	if c.tool != nil && c.tool.Traits().TopLevel {
+	if c.traits().TopLevel {
 		r := tool.Errorf(CodeNotFromCode, "%s cannot be called from code; call it yourself, beside %s", name, s.parent.Name)
 		c.invalid = &r
 	}
@@ -103,7 +103,8 @@ func (s *subCalls) fits(c *subCall) bool {
 }
 
 func (c *subCall) overlaps() bool {
-	return c.invalid == nil && (c.tool.Traits().Parallel || c.tool.Traits().Person)
+	t := c.traits()
+	return t.Parallel || t.Person
 }
 
 // run runs a sub-call that was started, and logs how it ended.

@@ -237,7 +237,7 @@ func TestAQuestionFromCodeIsLoggedTheMomentItSettles(t *testing.T) {
 	var w *world
 	rested := 0
 	ask := fn{"ask", tool.Traits{Person: true}, func(_ context.Context, c tool.Call) tool.Result {
-		r := tool.Result{Content: "pending", Unanswered: true}
+		r := tool.Result{Content: "pending", Unanswered: c.ID}
 		if err := c.Commit(r); err != nil {
 			t.Error(err)
 		}

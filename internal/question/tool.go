@@ -106,25 +106,29 @@ func (a asker) seconds(timeout *float64) (int, *Error) {
 
 // result is what the model reads. Of one wait it is always the same.
 func result(callID string, o Outcome) tool.Result {
-	var text string
+	var text, unanswered string
 	var err error
 	switch {
 	case o.Err != nil:
 		r := tool.Errorf(o.Err.Code, "%s", o.Err.Message)
 		// A call that was refused asked nobody; these did, or would have.
-		r.Unanswered = slices.Contains([]string{CodeAborted, CodeCancelled, CodeNoProvider, CodeLogWrite}, o.Err.Code)
+		if slices.Contains([]string{CodeAborted, CodeCancelled, CodeNoProvider, CodeLogWrite}, o.Err.Code) {
+			r.Unanswered = callID
+		}
 		return r
 	case o.DuplicateOf != "":
-		text, err = session.PendingText(o.DuplicateOf, "The same was asked before and has no answer yet. "+pendingMessage(o.DuplicateOf))
+		unanswered = o.DuplicateOf
+		text, err = session.PendingText(unanswered, "The same was asked before and has no answer yet. "+pendingMessage(unanswered))
 	case o.Pending:
-		text, err = session.PendingText(callID, "No answer yet. "+pendingMessage(callID))
+		unanswered = callID
+		text, err = session.PendingText(unanswered, "No answer yet. "+pendingMessage(unanswered))
 	default:
 		text, err = session.BatchText(o.Answers)
 	}
 	if err != nil { // strings, booleans and lists of them: JSON holds them all
 		return tool.Errorf(tool.CodeInternal, "%s: %v", session.AskTool, err)
 	}
-	return tool.Result{Content: text, Unanswered: o.Pending}
+	return tool.Result{Content: text, Unanswered: unanswered}
 }
 
 func pendingMessage(callID string) string {

@@ -163,7 +163,7 @@ func TestToolResults(t *testing.T) {
 						tt.meanwhile(r)
 					}
 				})
-				if !strings.HasPrefix(r.result.Content, tt.want) || r.result.Unanswered != tt.open || r.took != tt.took {
+				if !strings.HasPrefix(r.result.Content, tt.want) || (r.result.Unanswered == "c") != tt.open || r.took != tt.took {
 					t.Errorf("%+v after %v, want %s…, unanswered %v, after %v", r.result, r.took, tt.want, tt.open, tt.took)
 				}
 				if wantCode, _, isErr := strings.Cut(tt.want, ": "); isErr && !strings.HasPrefix(tt.want, "{") && r.result.Code != wantCode {
@@ -198,7 +198,7 @@ func TestToolAskingAgain(t *testing.T) {
 	root.message()
 	root.call("again", dbArgs)
 	res := NewTool(s, ToolOptions{Timed: true, Default: 60}).Run(t.Context(), tool.Call{ID: "again", Arguments: []byte(dbArgs)})
-	if id, ok := session.ParsePending(res.Content); !ok || id != "c" || res.Code != "" || !res.Unanswered {
+	if id, ok := session.ParsePending(res.Content); !ok || id != "c" || res.Code != "" || res.Unanswered != "c" {
 		t.Errorf("%+v", res)
 	}
 	root.result("again", res.Content, "")
@@ -212,7 +212,7 @@ func TestCancelledToolCall(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := &ranTool{t: t, s: newService(t)}
 		r.run(ctx, ToolOptions{Timed: true, Default: 60}, dbArgs, cancel)
-		if r.result.Code != CodeAborted || !r.result.Unanswered || len(r.committed) != 1 || !strings.Contains(r.result.Content, "stays answerable under callId c") {
+		if r.result.Code != CodeAborted || r.result.Unanswered != "c" || len(r.committed) != 1 || !strings.Contains(r.result.Content, "stays answerable under callId c") {
 			t.Errorf("%+v", r.result)
 		}
 		r.run(ctx, ToolOptions{Timed: true, Default: 60}, `{"questions":[]}`, nil)

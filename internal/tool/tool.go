@@ -64,9 +64,10 @@ type Result struct {
 	// Limit is for a tool that has cut its text itself: how many bytes of it a
 	// model is sent, where that is more than MaxContent.
 	Limit int
-	// Unanswered says that a person was asked and the wait ended without an
-	// answer: later calls of the message that change things are not started.
-	Unanswered bool
+	// Unanswered is the call whose question has no answer yet, where a person was
+	// asked and the wait ended so; of a question that was asked before, the first
+	// call. Later calls of the message that change things are not started.
+	Unanswered string
 }
 
 // Errorf is a failed result whose text begins with the code.
