@@ -7,11 +7,16 @@ from concurrent.futures import Future
 from typing import Any, Callable, Optional, Sequence
 
 from .errors import RequestRefused
-from .types import Answer, Question, QuestionRequest
+from .types import Answer, AnyAnswer, Question, QuestionRequest
 
 #: starts a handler and yields its answers
-Ask = Callable[[QuestionRequest], "Future[Optional[Sequence[Answer]]]"]
+Ask = Callable[[QuestionRequest], "Future[Optional[Sequence[AnyAnswer]]]"]
 Send = Callable[..., "Future[Any]"]
+
+
+def on_wire(answers: Sequence[AnyAnswer]) -> list[dict[str, Any]]:
+    """A batch of answers as the server takes it."""
+    return [a._wire() if isinstance(a, Answer) else dict(a) for a in answers]
 
 
 class Wait:
@@ -84,10 +89,10 @@ class Wait:
         if self._take("expired") == "claimed":
             self._send("questions/respond", {**self._ids, "error": {"code": "ASK_TIMED_OUT"}})
 
-    def _answered(self, f: "Future[Optional[Sequence[Answer]]]") -> None:
+    def _answered(self, f: "Future[Optional[Sequence[AnyAnswer]]]") -> None:
         try:
             answers = f.result()
-            wire = None if answers is None else [a._wire() for a in answers]
+            wire = None if answers is None else on_wire(answers)
         except BaseException as err:
             self._give_up(err)
             return

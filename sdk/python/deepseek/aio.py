@@ -9,12 +9,12 @@ from concurrent.futures import Future
 from typing import Any, AsyncIterator, Awaitable, Callable, Mapping, Optional, Sequence, Union
 
 from ._core import Core, parameters
-from ._questions import Ask
+from ._questions import Ask, on_wire
 from .errors import ClientClosed, RequestTimeout
-from .types import Answer, Notification, OpenQuestion, QuestionRequest, RunResult
+from .types import AnyAnswer, Notification, OpenQuestion, QuestionRequest, RunResult
 
 #: As client.Handler, or a coroutine function; called in the event loop.
-AsyncHandler = Callable[[QuestionRequest], Union[Optional[Sequence[Answer]], Awaitable[Optional[Sequence[Answer]]]]]
+AsyncHandler = Callable[[QuestionRequest], Union[Optional[Sequence[AnyAnswer]], Awaitable[Optional[Sequence[AnyAnswer]]]]]
 
 
 class AsyncClient:
@@ -121,9 +121,9 @@ class AsyncClient:
         """As Client.questions."""
         return [OpenQuestion._of(q) for q in (await self._call("questions/list", {"sessionId": session_id}))["active"]]
 
-    async def answer(self, session_id: str, call_id: str, answers: Sequence[Answer]) -> bool:
+    async def answer(self, session_id: str, call_id: str, answers: Sequence[AnyAnswer]) -> bool:
         """As Client.answer."""
-        params = {"sessionId": session_id, "callId": call_id, "answers": [a._wire() for a in answers]}
+        params = {"sessionId": session_id, "callId": call_id, "answers": on_wire(answers)}
         return (await self._call("questions/answer", params))["accepted"]
 
     async def withdraw(self, session_id: str, call_id: str) -> bool:
@@ -168,7 +168,7 @@ class AsyncClient:
 
 
 def _in_loop(handler: AsyncHandler, loop: asyncio.AbstractEventLoop) -> Ask:
-    async def call(q: QuestionRequest) -> Optional[Sequence[Answer]]:
+    async def call(q: QuestionRequest) -> Optional[Sequence[AnyAnswer]]:
         answers = handler(q)
         if inspect.isawaitable(answers):
             answers = await answers

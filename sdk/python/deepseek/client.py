@@ -9,13 +9,13 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from ._connection import settle
 from ._core import Core, Feed, parameters
-from ._questions import Ask
+from ._questions import Ask, on_wire
 from .errors import ClientClosed, RequestTimeout
-from .types import Answer, Notification, OpenQuestion, QuestionRequest, RunResult
+from .types import AnyAnswer, Notification, OpenQuestion, QuestionRequest, RunResult
 
 #: Gives one answer a question, or None to leave the questions to others or to their time;
 #: for an approval or a plan review None is a no.
-Handler = Callable[[QuestionRequest], Optional[Sequence[Answer]]]
+Handler = Callable[[QuestionRequest], Optional[Sequence[AnyAnswer]]]
 
 
 class Client:
@@ -150,9 +150,9 @@ class Client:
         """The questions of a session that have no answer."""
         return [OpenQuestion._of(q) for q in self._call("questions/list", {"sessionId": session_id})["active"]]
 
-    def answer(self, session_id: str, call_id: str, answers: Sequence[Answer]) -> bool:
+    def answer(self, session_id: str, call_id: str, answers: Sequence[AnyAnswer]) -> bool:
         """Sends a late answer. False: the question is not one that waits for it. RequestRefused: REPLY_QUEUED, BAD_ANSWER."""
-        params = {"sessionId": session_id, "callId": call_id, "answers": [a._wire() for a in answers]}
+        params = {"sessionId": session_id, "callId": call_id, "answers": on_wire(answers)}
         return self._call("questions/answer", params)["accepted"]
 
     def withdraw(self, session_id: str, call_id: str) -> bool:
@@ -210,8 +210,8 @@ class Notifications:
 
 
 def _threaded(handler: Handler) -> Ask:
-    def ask(q: QuestionRequest) -> "Future[Optional[Sequence[Answer]]]":
-        f: "Future[Optional[Sequence[Answer]]]" = Future()
+    def ask(q: QuestionRequest) -> "Future[Optional[Sequence[AnyAnswer]]]":
+        f: "Future[Optional[Sequence[AnyAnswer]]]" = Future()
 
         def call() -> None:
             try:

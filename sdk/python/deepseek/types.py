@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Mapping, Optional, Union
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Answer:
         if self.custom is not None:
             w["custom"] = self.custom
         return w
+
+
+#: an answer as it may be given: an Answer, or a dict {"id": …, "selected": […]} with "custom" where there are words
+AnyAnswer = Union[Answer, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)

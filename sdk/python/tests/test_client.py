@@ -47,6 +47,13 @@ class Case(unittest.TestCase):
         self.assertEqual((asked[0].kind, asked[0].timed, asked[0].questions[0].options[1].label), ("question", True, "9090"))
         self.assertTrue(0 < asked[0].remaining <= 1)
 
+    def test_answers_may_be_plain_dicts(self):
+        self.box.release()
+        with Client(**self.box.options("asking.yaml", on_question=lambda q: [{"id": q.questions[0].id, "selected": ["9090"]}])) as c:
+            r = c.run("go")
+        self.assertEqual((r.final_response, r.questions), ("answered", []))
+        self.assertIn("9090", next(str(e["data"]) for e in r.events if e["type"] == "tool/result"))
+
     def test_answer_behind_its_time_is_a_late_one(self):
         waiting = threading.Event()
 

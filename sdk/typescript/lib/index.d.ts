@@ -4,26 +4,26 @@
 /** One choice of a question. */
 export interface Option {
   label: string;
-  description: string;
+  description?: string;
 }
 
-/** One question of a batch. Without options it is answered in words. */
+/** One question of a batch, as the agent asked it. Without options it is answered in words. */
 export interface Question {
   id: string;
   question: string;
-  header: string;
+  header?: string;
   /** Longer text: a command, a diff, a plan. */
-  detail: string;
-  options: Option[];
-  multiSelect: boolean;
+  detail?: string;
+  options?: Option[];
+  multi_select?: boolean;
 }
 
 /** The answer to one question; no label and no words mean that it is skipped. */
 export interface Answer {
   id: string;
-  /** Labels; one at most unless the question is multiSelect. */
+  /** Labels; one at most unless the question is multi_select. */
   selected: string[];
-  /** Words instead of, or with multiSelect beside, the labels. */
+  /** Words instead of, or with multi_select beside, the labels. */
   custom?: string;
 }
 

@@ -115,22 +115,7 @@ export class Interval {
  * @returns {import("./index.js").OpenQuestion}
  */
 export function openQuestion(q) {
-  return { callId: q.callId, state: q.state, queued: q.queued, questions: q.questions.map(question), answer: q.answer ?? "" };
-}
-
-/**
- * @param {any} q
- * @returns {import("./index.js").Question}
- */
-export function question(q) {
-  return {
-    id: q.id,
-    question: q.question,
-    header: q.header ?? "",
-    detail: q.detail ?? "",
-    options: (q.options ?? []).map((/** @type {any} */ o) => ({ label: o.label, description: o.description ?? "" })),
-    multiSelect: q.multi_select ?? false,
-  };
+  return { callId: q.callId, state: q.state, queued: q.queued, questions: q.questions, answer: q.answer ?? "" };
 }
 
 /** @param {import("./index.js").Usage} u @param {any} v */

@@ -1,7 +1,6 @@
 // How a question handler's answers reach the agent.
 
 import { RequestRefused } from "./errors.js";
-import { question } from "./interval.js";
 
 const longestTimer = 2 ** 31 - 1; // of setTimeout, in milliseconds
 
@@ -48,7 +47,7 @@ export class Wait {
         sessionId: this.note.sessionId,
         callId: this.note.callId,
         kind: this.note.kind,
-        questions: this.note.questions.map(question),
+        questions: this.note.questions,
         timed: this.note.timed,
         remainingMs: remainingMs >= 0 ? remainingMs : null,
       });

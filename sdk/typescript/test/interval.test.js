@@ -7,6 +7,15 @@ import { Interval } from "../lib/interval.js";
 
 const cases = JSON.parse(readFileSync(new URL("../../testdata/intervals.json", import.meta.url), "utf8"));
 
+test("questions stand in a result as they were asked", () => {
+  const questions = [
+    { id: "port", question: "Which ports?", options: [{ label: "8080" }, { label: "9090", description: "the new one" }], multi_select: true },
+    { id: "name", question: "Which name?", header: "Name" },
+  ];
+  const open = { callId: "c1", state: "continued", queued: false, questions, answer: "deepseek answer s c1" };
+  assert.deepStrictEqual(new Interval().result([{ ...open, askedAt: 1 }]).questions, [open]);
+});
+
 for (const c of cases) {
   test(c.name, () => {
     const i = new Interval();

@@ -3,7 +3,7 @@ import { Client, HandlerFailed, RunTimeout } from "deepseek-agent";
 import type { Answer, QuestionRequest, RunResult } from "deepseek-agent";
 
 const answer = async (q: QuestionRequest): Promise<Answer[] | null> =>
-  q.timed ? q.questions.map((x) => ({ id: x.id, selected: x.options.slice(0, 1).map((o) => o.label) })) : null;
+  q.timed ? q.questions.map((x) => ({ id: x.id, selected: (x.options ?? []).slice(0, 1).map((o) => o.label) })) : null;
 
 const c = await Client.start({ cwd: "/tmp", mode: "timed", timeout: 60, onQuestion: answer, onApproval: () => null });
 try {
