@@ -130,7 +130,7 @@ func (s *acpServer) List(ctx context.Context) ([]acp.Info, error) {
 	if err != nil {
 		return nil, acpError(err)
 	}
-	rows, err := sessionRows(ctx, s.app.store(home), false)
+	rows, err := sessionRows(ctx, s.app.store(home), s.app.key(), false)
 	if err != nil {
 		return nil, acpError(err)
 	}

@@ -66,7 +66,7 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	}
 	ctx, signals := Watch(ctx, a.Exit)
 	defer signals.Stop()
-	c, err := remote.Dial(ctx, owner.Socket)
+	c, err := remote.Dial(ctx, owner.Socket, remote.WithRedact(a.key().Bytes))
 	if err != nil {
 		return refusedHere(err)
 	}

@@ -73,7 +73,7 @@ func completeCalls(a *App) completion {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		// Whether the owner lives makes no difference to what can be answered.
-		list, _, err := readQuestions(cmd.Context(), paths[0], true)
+		list, _, err := readQuestions(cmd.Context(), a.key(), paths[0], true)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -100,7 +100,7 @@ func completeAnswers(a *App, of func(session.Question) []string) completion {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		list, _, err := readQuestions(cmd.Context(), paths[0], true)
+		list, _, err := readQuestions(cmd.Context(), a.key(), paths[0], true)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

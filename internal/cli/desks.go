@@ -97,7 +97,7 @@ func (d *answerDesk) State(ctx context.Context) (string, error) {
 	if state, err := d.Desk.State(ctx); err == nil {
 		return state, nil
 	}
-	list, _, err := readQuestions(ctx, d.x.t.path, false)
+	list, _, err := readQuestions(ctx, d.x.app.key(), d.x.t.path, false)
 	if err != nil {
 		return "", err
 	}

@@ -57,7 +57,7 @@ func runDoctor(ctx context.Context, a *App, o doctorOptions) error {
 	if err != nil {
 		return err
 	}
-	key, findings := checkKey(ctx, cfg)
+	key, findings := a.checkKey(ctx, cfg)
 	findings = append(findings, checkServer(ctx, cfg, key, o.online), checkHome(cfg.Home), checkSockets(a), checkTerminal(a), checkSandbox())
 	failed := 0
 	for _, f := range findings {
@@ -85,13 +85,13 @@ func offline(name string) bool {
 	return name == model.Demo || strings.HasPrefix(name, model.ScriptPrefix)
 }
 
-func checkKey(ctx context.Context, cfg *config.Config) (string, []finding) {
+func (a *App) checkKey(ctx context.Context, cfg *config.Config) (string, []finding) {
 	f := finding{name: "key"}
 	if offline(cfg.Model) {
 		f.words = "the model " + cfg.Model + " needs none"
 		return "", []finding{f}
 	}
-	key, err := cfg.Key(ctx)
+	key, err := a.findKey(ctx, cfg)
 	switch {
 	case errors.Is(err, config.ErrNoKey):
 		f.bad, f.words, f.advice = true, "there is none", "set "+config.KeyVariable+", or key_file in "+cfg.UserFile+"; or use --model demo"

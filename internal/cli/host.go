@@ -61,12 +61,13 @@ func (h *host) Read(_ context.Context, fromSeq int64, maxBytes int) (page remote
 	if err != nil && !errors.Is(err, io.EOF) {
 		return remote.Page{}, err
 	}
-	page.NextSeq = fromSeq
+	end := log.Durable()
+	page.NextSeq = min(fromSeq, end)
 	for _, l := range lines {
-		page.Events = append(page.Events, bytes.Clone(l.Raw))
+		page.Events = append(page.Events, bytes.Clone(h.o.key.Bytes(l.Raw)))
 		page.NextSeq = l.Seq + 1
 	}
-	page.More = page.NextSeq < log.Durable()
+	page.More = page.NextSeq < end
 	return page, nil
 }
 
@@ -91,7 +92,7 @@ func (h *host) Follow(ctx context.Context, fromSeq int64, sink func(remote.Notic
 			}
 		}
 		for _, l := range it.Lines {
-			if err := sink(remote.Notice{Seq: l.Seq, Event: bytes.Clone(l.Raw)}); err != nil {
+			if err := sink(remote.Notice{Seq: l.Seq, Event: bytes.Clone(h.o.key.Bytes(l.Raw))}); err != nil {
 				return err
 			}
 		}

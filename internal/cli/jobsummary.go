@@ -17,7 +17,7 @@ const summaryBound = 4 << 10
 // Actions. That it cannot be written is told and fails nothing.
 func (a *App) jobSummary(res *session.RunResult) {
 	path := a.Getenv("GITHUB_STEP_SUMMARY")
-	text := summaryOf(res)
+	text := a.key().String(summaryOf(res))
 	if path == "" || text == "" {
 		return
 	}

@@ -57,6 +57,7 @@ func Main(argv []string, streams Streams, env []string) (code int) {
 
 func newApp(streams Streams, env []string) *App {
 	a := &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams}
+	a.hide(strings.TrimSpace(a.Getenv(config.KeyVariable)))
 	if a.Getenv("GITHUB_ACTIONS") == "true" {
 		a.Err.guard = newWorkflowGuard()
 	}

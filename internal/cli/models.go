@@ -60,7 +60,7 @@ func runModels(ctx context.Context, a *App, o modelsOptions) error {
 	}
 	rows := modelRows(c)
 	if o.online {
-		key, err := c.Key(ctx)
+		key, err := a.findKey(ctx, c)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ type owner struct {
 	state   session.State   // until equip hands it to the agent
 	closers []session.Event // what repair owes the log
 
-	key       redact.Key
+	key       redact.Key // kept out of all that the session says; known before it is needed, if it is
 	agent     *engine.Agent
 	questions *question.Service
 	hooks     *hooks
@@ -81,22 +81,26 @@ func (a *App) newSession(cfg *config.Config, cwd string) *owner {
 	store := a.store(cfg.Home)
 	now := time.Now()
 	h := session.Header{Type: "session", Version: session.Version, ID: store.NewID(now), CreatedAt: now.UnixMilli(), Cwd: cwd}
-	o := &owner{app: a, cfg: cfg, ref: h.ID, header: h, cwd: cwd}
+	o := &owner{app: a, cfg: cfg, ref: h.ID, header: h, cwd: cwd, key: a.key()}
 	o.log = &sessionLog{store: store, header: h, published: o.announce}
 	return o
 }
 
-// claim takes an old session: the lock, and what its log says. It changes no byte.
+// claim takes an old session: the lock, and what its log says, without the key
+// should that stand there. It changes no byte.
 func (a *App) claim(ctx context.Context, cfg *config.Config, t target) (*owner, error) {
 	store := a.store(cfg.Home)
 	log, err := store.Own(ctx, t.path)
 	if err != nil {
 		return nil, err
 	}
-	o := &owner{app: a, cfg: cfg, ref: t.ref, header: log.Header(), cwd: log.Header().Cwd}
+	o := &owner{app: a, cfg: cfg, ref: t.ref, header: log.Header(), cwd: log.Header().Cwd, key: a.key()}
 	o.log = &sessionLog{store: store, header: log.Header(), log: log}
 	o.state.Of(o.header)
-	err = log.Replay(ctx, o.state.Apply)
+	err = log.Replay(ctx, func(e session.Event) error {
+		e.Data = o.key.Bytes(e.Data)
+		return o.state.Apply(e)
+	})
 	if err == nil {
 		o.closers, err = o.state.Repair(o.header.ID)
 	}
@@ -224,16 +228,7 @@ func (o *owner) oweSettings() error {
 // bare makes an agent that only queues: without model, tools and clients, and
 // so without what a run would lack.
 func (o *owner) bare() {
-	o.knownKey()
 	o.agent = engine.New(o.log, o.state, o.closers, engine.Options{SessionID: o.header.ID, Now: time.Now, NewID: newMessageID, Redact: o.key.Bytes})
-}
-
-// knownKey takes the key of the environment, in use or not, out of everything
-// that is logged and shown from here on.
-func (o *owner) knownKey() {
-	if key := strings.TrimSpace(o.app.Getenv(config.KeyVariable)); key != "" {
-		o.key = redact.New(key)
-	}
 }
 
 // place is where the session works: where it began, unless that is gone or
@@ -262,7 +257,6 @@ func newMessageID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // model makes the model that the request configuration names, and completes that.
 func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Model, error) {
-	o.knownKey()
 	switch file, scripted := strings.CutPrefix(rc.Model, model.ScriptPrefix); {
 	case rc.Model == model.Demo:
 		rc.Provider = "demo"
@@ -278,7 +272,7 @@ func (o *owner) model(ctx context.Context, rc *session.RequestConfig) (model.Mod
 		rc.Provider, rc.Model = s.Provider(), model.ScriptPrefix+file
 		return s, nil
 	}
-	key, err := o.cfg.Key(ctx)
+	key, err := o.app.findKey(ctx, o.cfg)
 	if err != nil {
 		return nil, err
 	}

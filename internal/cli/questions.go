@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/redact"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
@@ -105,6 +106,8 @@ func runQuestions(ctx context.Context, a *App, o questionsOptions) error {
 		return err
 	}
 	r.store = a.store(r.home)
+	a.lookForKey()
+	r.recall.key = a.key()
 	if o.watch {
 		return r.watch(ctx)
 	}
@@ -188,7 +191,7 @@ func (q *sessionQuestions) keep(states []string) {
 // the cards that no log knows. The owner is asked first: one that leaves in
 // between has left nothing open.
 func (r *recall) questionsOf(ctx context.Context, path string) (sessionQuestions, error) {
-	waits, live, untold := ownerWaits(ctx, path)
+	waits, live, untold := ownerWaits(ctx, r.key, path)
 	list, end, err := r.questions(ctx, path, live)
 	if err != nil {
 		return sessionQuestions{}, err
@@ -204,7 +207,7 @@ const ownerPatience = 2 * time.Second
 
 // ownerWaits asks the owner of a session for its waits. One that refuses this
 // process, or does not say, is alive all the same, and untold says why.
-func ownerWaits(ctx context.Context, path string) (waits []remote.Wait, live bool, untold error) {
+func ownerWaits(ctx context.Context, key redact.Key, path string) (waits []remote.Wait, live bool, untold error) {
 	o, err := logstore.ReadOwner(path)
 	if err != nil || o.PID <= 0 || o.Socket == "" {
 		return nil, false, nil // none, or none that could be reached
@@ -214,7 +217,7 @@ func ownerWaits(ctx context.Context, path string) (waits []remote.Wait, live boo
 	if ofRoot(path, o) {
 		return nil, remote.Probe(ctx, o.Socket), nil // a sub-agent's: it waits for nobody, its root does
 	}
-	c, err := remote.Dial(ctx, o.Socket)
+	c, err := remote.Dial(ctx, o.Socket, remote.WithRedact(key.Bytes))
 	if err != nil {
 		var refused *remote.Error
 		if errors.As(err, &refused) {

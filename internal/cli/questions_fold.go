@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/redact"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
 )
@@ -21,6 +22,7 @@ import (
 // without the word cannot matter; one that has it by chance is decoded and then
 // passed over by the fold itself. It is one goroutine's.
 type askFold struct {
+	key       redact.Key // taken out of what is decoded
 	questions session.Questions
 	waiting   []waitingCall   // of the questions that are open
 	replied   map[string]bool // calls for which a reply was ever queued
@@ -47,6 +49,7 @@ func (f *askFold) apply(l logstore.Line) error {
 	if err != nil {
 		return err
 	}
+	e.Data = f.key.Bytes(e.Data)
 	if err := f.questions.Apply(e); err != nil {
 		return err
 	}
@@ -193,9 +196,10 @@ func readInbox(ctx context.Context, path string, next int64) (*session.Inbox, er
 
 // readQuestions reads the questions of a log, as one sees them who takes its
 // owner for alive or not: without one, what is open has been left open by a
-// crash, and the next owner will find it continued. end is where reading ended.
-func readQuestions(ctx context.Context, path string, live bool) (remote.QuestionList, logstore.End, error) {
-	var f askFold
+// crash, and the next owner will find it continued. They are without the key, as
+// the log would be. end is where reading ended.
+func readQuestions(ctx context.Context, key redact.Key, path string, live bool) (remote.QuestionList, logstore.End, error) {
+	f := askFold{key: key}
 	end, err := logstore.Scan(ctx, path, func(h session.Header) error {
 		f.questions.Of(h)
 		return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/redact"
 	"deepseek/internal/session"
 )
 
@@ -251,7 +252,7 @@ func TestQuestionsByPrefixAreThoseOfTheWholeFold(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				got, _, err := readQuestions(context.Background(), path, live)
+				got, _, err := readQuestions(context.Background(), redact.Key{}, path, live)
 				if want := listQuestions(&st); err != nil || !reflect.DeepEqual(got, want) {
 					t.Fatalf("seed %d, %d events, live %v: %v\ngot  %+v\nwant %+v", seed, n, live, err, got, want)
 				}
@@ -275,7 +276,7 @@ func TestQuestionsByPrefixAreThoseOfTheWholeFold(t *testing.T) {
 func TestASubagentsQuestionsAreNone(t *testing.T) {
 	b := newBox(t)
 	path := b.create(t, session.Header{Origin: originSubagent, ParentSession: "p"}, asked(t, "x", "call_1"))
-	got, _, err := readQuestions(context.Background(), path, true)
+	got, _, err := readQuestions(context.Background(), redact.Key{}, path, true)
 	if err != nil || len(got.Active) != 0 {
 		t.Errorf("%v %+v", err, got)
 	}
@@ -284,7 +285,7 @@ func TestASubagentsQuestionsAreNone(t *testing.T) {
 func TestDamageThatAFoldFindsHasAPlace(t *testing.T) {
 	b := newBox(t)
 	path := b.create(t, session.Header{}, append(asked(t, "x", "call_1"), event(t, session.TypeToolCall, map[string]any{"callId": 7, "name": session.AskTool})))
-	_, _, err := readQuestions(context.Background(), path, true)
+	_, _, err := readQuestions(context.Background(), redact.Key{}, path, true)
 	var at *logstore.DamageError
 	if !errors.As(err, &at) || at.Line != 12 || at.Path != path {
 		t.Errorf("%v", err)
@@ -296,7 +297,7 @@ func TestReadingQuestionsEndsWithTheContext(t *testing.T) {
 	path := b.create(t, session.Header{}, asked(t, "x", "call_1"))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, _, err := readQuestions(ctx, path, true); !errors.Is(err, context.Canceled) {
+	if _, _, err := readQuestions(ctx, redact.Key{}, path, true); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

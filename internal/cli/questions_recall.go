@@ -8,15 +8,18 @@ import (
 	"sync"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/redact"
 	"deepseek/internal/remote"
 )
 
 // recall remembers the questions of logs, so that who looks at them every second
 // reads only those that have changed. A log grows and is never rewritten in
-// place, so its size and time tell. The zero value is ready.
+// place, so its size and time tell. The zero value is ready, and hides no key.
 //
 // mu owns seen. Methods are safe for concurrent use.
 type recall struct {
+	key redact.Key
+
 	mu   sync.Mutex
 	seen map[string]recalled // by path
 }
@@ -32,14 +35,14 @@ type recalled struct {
 func (r *recall) questions(ctx context.Context, path string, live bool) (remote.QuestionList, logstore.End, error) {
 	file, err := os.Stat(path)
 	if err != nil { // the reader says it in its own words
-		return readQuestions(ctx, path, live)
+		return readQuestions(ctx, r.key, path, live)
 	}
 	r.mu.Lock()
 	was, ok := r.seen[path]
 	r.mu.Unlock()
 	if !ok || was.live != live || !unchanged(was.file, file) {
 		was = recalled{file: file, live: live}
-		if was.list, was.end, err = readQuestions(ctx, path, live); err != nil {
+		if was.list, was.end, err = readQuestions(ctx, r.key, path, live); err != nil {
 			return was.list, was.end, err
 		}
 		r.mu.Lock()

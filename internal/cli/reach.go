@@ -69,7 +69,7 @@ func (a *App) throughSocket(bound, ctx context.Context, home string, t target, l
 		}
 		return &logstore.BusyError{Path: t.path, PID: o.PID, Socket: o.Socket, Session: o.Session}
 	}
-	c, err := remote.Dial(bound, o.Socket)
+	c, err := remote.Dial(bound, o.Socket, remote.WithRedact(a.key().Bytes))
 	if err == nil {
 		err = live(ctx, c)
 		err = errors.Join(err, c.Close())

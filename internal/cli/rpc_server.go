@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -209,9 +210,9 @@ func (r *rpcServer) Read(ctx context.Context, ref string, fromSeq int64, maxByte
 	if err != nil {
 		return h, remote.Page{}, rpcError(err)
 	}
-	page := remote.Page{NextSeq: fromSeq}
-	size := 0
-	_, err = logstore.Read(ctx, t.path, func(l logstore.Line) error {
+	var page remote.Page
+	size, key := 0, r.app.key()
+	end, err := logstore.Read(ctx, t.path, func(l logstore.Line) error {
 		if l.Seq < fromSeq {
 			return nil
 		}
@@ -219,12 +220,15 @@ func (r *rpcServer) Read(ctx context.Context, ref string, fromSeq int64, maxByte
 			page.More = true
 			return io.EOF
 		}
-		page.Events = append(page.Events, append([]byte(nil), l.Raw...))
+		page.Events = append(page.Events, bytes.Clone(key.Bytes(l.Raw)))
 		page.NextSeq = l.Seq + 1
 		return nil
 	})
 	if err != nil && !page.More {
 		return h, remote.Page{}, rpcError(err)
+	}
+	if len(page.Events) == 0 {
+		page.NextSeq = min(fromSeq, end.Next)
 	}
 	return h, page, nil
 }
@@ -236,7 +240,7 @@ func (r *rpcServer) Questions(ctx context.Context, ref string) (remote.QuestionL
 		return remote.QuestionList{}, err
 	}
 	_, live := r.app.store(r.cfg.Home).LiveOwner(ctx, t.path)
-	list, _, err := readQuestions(ctx, t.path, live)
+	list, _, err := readQuestions(ctx, r.app.key(), t.path, live)
 	if err != nil {
 		return remote.QuestionList{}, rpcError(err)
 	}
@@ -248,7 +252,7 @@ func (r *rpcServer) Questions(ctx context.Context, ref string) (remote.QuestionL
 
 // List implements remote.Backend.
 func (r *rpcServer) List(ctx context.Context) (any, error) {
-	rows, err := sessionRows(ctx, r.app.store(r.cfg.Home), false)
+	rows, err := sessionRows(ctx, r.app.store(r.cfg.Home), r.app.key(), false)
 	if err != nil {
 		return nil, rpcError(err)
 	}

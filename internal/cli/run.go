@@ -370,7 +370,7 @@ func (p *performance) apply(t task) error {
 func (p *performance) waiting(res *session.RunResult) {
 	var list remote.QuestionList
 	if log := p.log.file(); log != nil && p.agent.Failure() != nil {
-		list, _, _ = readQuestions(context.Background(), log.Path(), false) // of a log that cannot be read either none are known
+		list, _, _ = readQuestions(context.Background(), p.key, log.Path(), false) // of a log that cannot be read either none are known
 	} else {
 		p.agent.View(func(st *session.State) { list = listQuestions(st) })
 	}

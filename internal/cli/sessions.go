@@ -70,7 +70,8 @@ func runSessionsPath(_ context.Context, a *App, o sessionsOptions) error {
 	return nil
 }
 
-// locate finds the files that session arguments name, all or none.
+// locate finds the files that session arguments name, all or none. It comes
+// before all that is shown of them.
 func (a *App) locate(args []string) (*logstore.Store, []string, error) {
 	home, err := a.Home()
 	if err != nil {
@@ -80,6 +81,7 @@ func (a *App) locate(args []string) (*logstore.Store, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	a.lookForKey()
 	store := a.store(home)
 	paths := make([]string, len(args))
 	for i, arg := range args {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/redact"
 	"deepseek/internal/session"
 )
 
@@ -75,7 +76,7 @@ func BenchmarkQuestions100MB(b *testing.B) {
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
 	for b.Loop() {
-		list, _, err := readQuestions(context.Background(), path, false)
+		list, _, err := readQuestions(context.Background(), redact.Key{}, path, false)
 		if err != nil || len(list.Active) < 50 {
 			b.Fatal(len(list.Active), err)
 		}
@@ -100,7 +101,7 @@ func BenchmarkListThousandSessions(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		rows, err := sessionRows(context.Background(), store, false)
+		rows, err := sessionRows(context.Background(), store, redact.Key{}, false)
 		if err != nil || len(rows) != 1000 || rows[0].Task != "do this and that" || rows[0].Error != "" {
 			b.Fatal(len(rows), err)
 		}

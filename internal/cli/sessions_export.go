@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/redact"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
 )
@@ -65,7 +66,7 @@ func runSessionsExport(ctx context.Context, a *App, o sessionsOptions) error {
 	if err != nil {
 		return err
 	}
-	e := exporter{warn: func(text string) { a.Warnf("deepseek: %s\n", view.OneLine(text)) }}
+	e := exporter{key: a.key(), warn: func(text string) { a.Warnf("deepseek: %s\n", view.OneLine(text)) }}
 	dest, err := e.export(ctx, members, dir)
 	if err != nil {
 		return err
@@ -77,6 +78,7 @@ func runSessionsExport(ctx context.Context, a *App, o sessionsOptions) error {
 // exporter copies sessions. Its folder gets its name when everything is in it
 // and on the disk.
 type exporter struct {
+	key  redact.Key        // taken out of what is copied
 	warn func(text string) // about what was not copied, or not as it should be
 }
 
@@ -137,7 +139,7 @@ func (e exporter) copyMember(ctx context.Context, path, into string, first bool)
 	if err != nil {
 		return err
 	}
-	if err := copyFile(from, to, size); err != nil {
+	if err := e.copyFile(from, to, size); err != nil {
 		return err
 	}
 	return e.copySpill(ctx, logstore.SpillDir(path), logstore.SpillDir(to))
@@ -183,15 +185,16 @@ func (e exporter) copySpill(ctx context.Context, from, to string) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := copyFile(f, filepath.Join(to, entry.Name()), -1); err != nil {
+		if err := e.copyFile(f, filepath.Join(to, entry.Name()), -1); err != nil {
 			return err
 		}
 	}
 	return syncDir(to)
 }
 
-// copyFile copies size bytes, all for -1, into a new file and closes both.
-func copyFile(from *os.File, to string, size int64) (err error) {
+// copyFile copies size bytes, all for -1, into a new file, but for the key, and
+// closes both.
+func (e exporter) copyFile(from *os.File, to string, size int64) (err error) {
 	defer func() { err = errors.Join(err, from.Close()) }()
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -201,10 +204,14 @@ func copyFile(from *os.File, to string, size int64) (err error) {
 	if err := f.Chmod(0o600); err != nil { // the umask may have taken from it
 		return err
 	}
+	w := e.key.Writer(f)
 	if size < 0 {
-		_, err = io.Copy(f, from)
+		_, err = io.Copy(w, from)
 	} else {
-		_, err = io.CopyN(f, from, size)
+		_, err = io.CopyN(w, from, size)
+	}
+	if err == nil {
+		err = w.Flush()
 	}
 	switch {
 	case errors.Is(err, io.EOF):

@@ -17,6 +17,7 @@ import (
 	"github.com/mattn/go-runewidth"
 
 	"deepseek/internal/logstore"
+	"deepseek/internal/redact"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
 )
@@ -40,7 +41,8 @@ func runSessionsList(ctx context.Context, a *App, o sessionsOptions) error {
 	if err != nil {
 		return err
 	}
-	rows, err := sessionRows(ctx, a.store(home), o.all)
+	a.lookForKey()
+	rows, err := sessionRows(ctx, a.store(home), a.key(), o.all)
 	if err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func runSessionsList(ctx context.Context, a *App, o sessionsOptions) error {
 }
 
 // sessionRows is all sessions, the latest used first.
-func sessionRows(ctx context.Context, store *logstore.Store, all bool) ([]sessionRow, error) {
+func sessionRows(ctx context.Context, store *logstore.Store, key redact.Key, all bool) ([]sessionRow, error) {
 	paths, err := store.Paths()
 	if err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func sessionRows(ctx context.Context, store *logstore.Store, all bool) ([]sessio
 	}
 	list := make([]listed, len(paths))
 	inParallel(len(paths), func(i int) {
-		list[i] = readListed(ctx, store, paths[i], all)
+		list[i] = readListed(ctx, store, key, paths[i], all)
 		if owned[paths[i]] && !errors.Is(list[i].Err, errUnlisted) {
 			_, list[i].live = store.LiveOwner(ctx, paths[i])
 		}
@@ -97,10 +99,10 @@ type listed struct {
 // errUnlisted ends the reading of a sub-agent's session, where only roots are asked for.
 var errUnlisted = errors.New("a sub-agent's session")
 
-func readListed(ctx context.Context, store *logstore.Store, path string, all bool) listed {
+func readListed(ctx context.Context, store *logstore.Store, key redact.Key, path string, all bool) listed {
 	l := listed{Entry: logstore.Entry{ID: logstore.IDOf(path), Path: path}}
 	var asks askFold
-	var first taskFold
+	first := taskFold{key: key}
 	end, err := logstore.Scan(ctx, path, func(h session.Header) error {
 		if !all && h.Origin == originSubagent {
 			return errUnlisted
@@ -137,6 +139,7 @@ func (l listed) row() sessionRow {
 // taskFold finds the first words of the task: of the first message that was
 // given to the session itself, or of the goal where that is a round of it.
 type taskFold struct {
+	key   redact.Key // taken out before the words are cut
 	task  string
 	found bool
 	goal  string // first words of the objective as it stands
@@ -171,7 +174,7 @@ func (f *taskFold) apply(l logstore.Line) error {
 		Inserted []session.UserMessage `json:"inserted"` // of a splice
 		session.UserMessage
 	}
-	if err := json.Unmarshal(e.Data, &v); err != nil {
+	if err := json.Unmarshal(f.key.Bytes(e.Data), &v); err != nil {
 		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, session.PlainJSON(err))
 	}
 	for _, m := range append(v.Inserted, v.UserMessage) {
@@ -195,7 +198,7 @@ func (f *taskFold) set(l logstore.Line) error {
 		return err
 	}
 	var v session.GoalChange
-	if err := json.Unmarshal(e.Data, &v); err != nil {
+	if err := json.Unmarshal(f.key.Bytes(e.Data), &v); err != nil {
 		return fmt.Errorf("%w: %s: %w", session.ErrDamaged, e.Type, session.PlainJSON(err))
 	}
 	f.goal = ""

@@ -89,6 +89,7 @@ func (a *App) Load(flags map[string]string, hasOutput bool) (*config.Config, err
 	if err != nil {
 		return nil, err
 	}
+	a.hide(c.Known())
 	a.json = hasOutput && c.Output != "text"
 	if !c.Quiet {
 		for _, w := range c.Warnings {

@@ -144,13 +144,14 @@ func (r *reading) read(ctx context.Context, keep view.Bound, live bool) (*view.T
 	if err != nil {
 		return nil, logstore.End{}, err
 	}
-	b := view.NewBuilder(keep)
+	b, key := view.NewBuilder(keep), r.a.key()
 	b.Of(h)
 	end, err := logstore.Read(ctx, r.path, func(l logstore.Line) error {
 		e, err := l.Event()
 		if err != nil {
 			return err
 		}
+		e.Data = key.Bytes(e.Data) // before anything is cut, wrapped or escaped
 		if err := b.Apply(e); err != nil {
 			return placed(err, r.path, l)
 		}

@@ -76,7 +76,7 @@ type follower struct {
 
 // watch shows what the owner tells, until it leaves.
 func (f *follower) watch(ctx context.Context, socket string) (err error) {
-	c, err := remote.Dial(ctx, socket)
+	c, err := remote.Dial(ctx, socket, remote.WithRedact(f.a.key().Bytes))
 	if err != nil {
 		return err
 	}
@@ -106,6 +106,7 @@ func (f *follower) rest(ctx context.Context) error {
 		}
 		e, err := l.Event()
 		if err == nil {
+			e.Data = f.a.key().Bytes(e.Data)
 			f.event(e)
 		}
 		return err

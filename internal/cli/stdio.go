@@ -46,6 +46,7 @@ func serveStdio(ctx context.Context, a *App, name string, flags map[string]strin
 	if err != nil {
 		return err
 	}
+	a.hide(cfg.Known())
 	if cfg.Answerer == answererTTY {
 		return usagef("%s has no terminal to ask in: its client is asked\nuse --answerer auto, remote or none", name)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"deepseek/internal/config"
 	"deepseek/internal/prompt"
+	"deepseek/internal/redact"
 )
 
 // Streams are the three of a process. What is an *os.File may be a terminal.
@@ -57,16 +58,20 @@ func selfAsGuard(env []string) func(orders, tty *os.File) *exec.Cmd {
 // failure: from then on writing does nothing, and the work goes on. Any other
 // failure is kept for Main, so that commands need not look at each write.
 // It is safe for concurrent use.
+//
+// The key is taken out of each piece that is written; what is cut into pieces
+// anywhere has to be without the key before.
 type output struct {
 	mu    sync.Mutex
 	to    io.Writer
+	key   redact.Key     // the one in use, as far as it is known
 	guard *workflowGuard // nil where nobody takes lines for commands
 	gone  bool           // the reader left, or writing failed
 	err   error          // the failure, if it was one
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	return o.write(len(p), func() (int, error) { return o.to.Write(o.guard.disarm(p)) })
+	return o.write(len(p), func() (int, error) { return o.to.Write(o.key.Bytes(o.guard.disarm(p))) })
 }
 
 // WriteString writes a text of any size without a copy of it.
@@ -74,7 +79,20 @@ func (o *output) WriteString(s string) (int, error) {
 	if o.guard != nil {
 		return o.Write([]byte(s))
 	}
-	return o.write(len(s), func() (int, error) { return io.WriteString(o.to, s) })
+	return o.write(len(s), func() (int, error) { return io.WriteString(o.to, o.key.String(s)) })
+}
+
+func (o *output) hide(key redact.Key) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.key = key
+}
+
+// hidden is the key that hide was told last.
+func (o *output) hidden() redact.Key {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.key
 }
 
 func (o *output) write(size int, write func() (int, error)) (int, error) {
