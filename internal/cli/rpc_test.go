@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"deepseek/internal/remote"
 	"deepseek/internal/session"
 )
 
@@ -241,6 +242,38 @@ func TestRPCTellsTheLogAsItStands(t *testing.T) {
 	}
 	if code := c.end(); code != 0 || c.errs.Len() > 0 {
 		t.Errorf("exit %d: %s", code, c.errs.String())
+	}
+}
+
+// A page that would begin behind the log's end leads to its end, so that a client
+// which goes on from there misses nothing.
+func TestRPCReadsNoFurtherThanTheLog(t *testing.T) {
+	b := newBox(t)
+	c := b.rpc(t)
+	b.initialize(t, c, b.script(t, scriptTexts), "")
+	id := c.prompt("", "go")
+	c.untilIdle()
+	read := func(from int) remote.ReadResult {
+		t.Helper()
+		var page remote.ReadResult
+		if code := c.call("session/read", fmt.Sprintf(`{"sessionId":%q,"fromSeq":%d}`, id, from), &page); code != "" {
+			t.Fatal(code)
+		}
+		return page
+	}
+	for _, where := range []string{"open here", "closed"} {
+		end := int64(len(b.logOf(t, id)) - 1)
+		if whole := read(0); whole.NextSeq != end || int64(len(whole.Events)) != end {
+			t.Errorf("%s: %d events, next is %d, want %d", where, len(whole.Events), whole.NextSeq, end)
+		}
+		for _, from := range []int{int(end), 9999} {
+			if page := read(from); page.NextSeq != end || page.More || len(page.Events) > 0 {
+				t.Errorf("%s: from %d: %d events, next is %d, more %v, want %d", where, from, len(page.Events), page.NextSeq, page.More, end)
+			}
+		}
+		if code := c.call("session/close", fmt.Sprintf(`{"sessionId":%q}`, id), nil); code != "" {
+			t.Fatal(code)
+		}
 	}
 }
 

@@ -102,7 +102,7 @@ func (h *fakeHost) Cancel(_ context.Context, keepInbox bool) error {
 func (h *fakeHost) Read(_ context.Context, from int64, maxBytes int) (Page, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := Page{NextSeq: from}
+	p := Page{NextSeq: min(from, int64(len(h.events)))}
 	size := 0
 	for i := from; i < int64(len(h.events)); i++ {
 		if size += len(h.events[i]); len(p.Events) > 0 && size > maxBytes {

@@ -71,7 +71,7 @@ type Claim interface {
 // Page is a part of a log.
 type Page struct {
 	Events  []json.RawMessage
-	NextSeq int64 // where the next page begins
+	NextSeq int64 // where the next page begins; never behind the first event that is still to come
 	More    bool  // there was more than fitted
 }
 
