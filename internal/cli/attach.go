@@ -54,12 +54,13 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	if err != nil {
 		return err
 	}
+	notLive := &Coded{Exit: ExitBusy, Code: "NOT_LIVE", Message: "nobody runs session " + t.ref + " now", Hint: "answer its questions with: " + a.command(cfg.Home, "answer", t.ref)}
 	owner, ok := a.store(cfg.Home).LiveOwner(ctx, t.path)
 	if !ok {
-		return &Coded{Exit: ExitBusy, Code: "NOT_LIVE", Message: "nobody runs session " + t.ref + " now", Hint: "answer its questions with: " + a.command(cfg.Home, "answer", t.ref)}
+		return notLive
 	}
 	if ofRoot(t.path, owner) {
-		return &logstore.BusyError{Path: t.path, PID: owner.PID, Socket: owner.Socket, Session: owner.Session}
+		return a.reachable(cfg.Home, owner.Busy(t.path))
 	}
 	if why := a.noPrompt(); why != "" {
 		return usagef("attach needs a terminal: %s\nanswer with `deepseek answer` and its flags instead", why)
@@ -68,17 +69,23 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	defer signals.Stop()
 	c, err := remote.Dial(ctx, owner.Socket, remote.WithRedact(a.key().Bytes))
 	if err != nil {
-		return refusedHere(err)
+		return refusedHere(err, notLive)
 	}
 	at := &attachment{app: a, cfg: cfg, t: t, client: c, seen: map[string]bool{}}
 	return errors.Join(at.run(ctx, signals), c.Close())
 }
 
-// refusedHere gives a refusal to serve this process its exit code.
-func refusedHere(err error) error {
+// refusedHere gives a refusal to serve this process its exit code. An owner that
+// is leaving asks nothing any more: that is notLive.
+func refusedHere(err error, notLive *Coded) error {
 	var refused *remote.Error
-	if errors.As(err, &refused) && refused.Code == remote.CodeCallerIsTool {
-		return &Coded{Exit: ExitUsage, Code: refused.Code, Message: refused.Message}
+	if errors.As(err, &refused) {
+		switch refused.Code {
+		case remote.CodeCallerIsTool:
+			return &Coded{Exit: ExitUsage, Code: refused.Code, Message: refused.Message}
+		case remote.CodeOwnerLeaving:
+			return notLive
+		}
 	}
 	return err
 }

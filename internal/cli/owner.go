@@ -92,7 +92,7 @@ func (a *App) claim(ctx context.Context, cfg *config.Config, t target) (*owner, 
 	store := a.store(cfg.Home)
 	log, err := store.Own(ctx, t.path)
 	if err != nil {
-		return nil, err
+		return nil, a.reachable(cfg.Home, err)
 	}
 	o := &owner{app: a, cfg: cfg, ref: t.ref, header: log.Header(), cwd: log.Header().Cwd, key: a.key()}
 	o.log = &sessionLog{store: store, header: log.Header(), log: log}
@@ -382,8 +382,17 @@ func (o *owner) serve() {
 	}()
 }
 
-// stopAccepting ends the control socket: what clients had sent by then is answered.
-func (o *owner) stopAccepting() error {
+// stopAccepting has the control socket refuse everybody: what clients had sent
+// by then is answered. Until close the socket stays, so that whoever finds the
+// lock taken learns by whom.
+func (o *owner) stopAccepting() {
+	if o.listener != nil {
+		o.listener.Leave()
+	}
+}
+
+// closeSocket ends the control socket.
+func (o *owner) closeSocket() error {
 	if o.listener == nil {
 		return nil
 	}
@@ -407,7 +416,7 @@ func (o *owner) close() error {
 	if o.agent != nil {
 		err = o.agent.Dispose(ctx)
 	}
-	err = errors.Join(err, o.stopAccepting())
+	err = errors.Join(err, o.closeSocket())
 	if o.servers != nil {
 		err = errors.Join(err, o.servers.Close(ctx))
 	}

@@ -220,10 +220,13 @@ func ownerWaits(ctx context.Context, key redact.Key, path string) (waits []remot
 	c, err := remote.Dial(ctx, o.Socket, remote.WithRedact(key.Bytes))
 	if err != nil {
 		var refused *remote.Error
-		if errors.As(err, &refused) {
-			return nil, true, refused
+		switch {
+		case !errors.As(err, &refused):
+			return nil, false, nil
+		case refused.Code == remote.CodeOwnerLeaving: // its work is done
+			return []remote.Wait{}, true, nil
 		}
-		return nil, false, nil
+		return nil, true, refused
 	}
 	list, err := c.Questions(ctx)
 	if err = errors.Join(err, c.Close()); err != nil {

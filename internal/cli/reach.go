@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -26,19 +27,22 @@ const (
 func (a *App) reach(ctx context.Context, cfg *config.Config, t target, live func(context.Context, *remote.Client) error, dead func(context.Context, *owner) error) error {
 	bound, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
+	var busy error = &logstore.BusyError{Path: t.path} // what the last look at the lock has shown
 	for {
-		err := a.throughSocket(bound, ctx, cfg.Home, t, live)
-		if !errors.Is(err, errTryAgain) {
-			return err
+		tried := a.throughSocket(bound, ctx, cfg.Home, t, live)
+		if !errors.Is(tried, errTryAgain) {
+			return tried
 		}
 		own, err := a.claim(bound, cfg, t)
-		var busy *logstore.BusyError
-		switch {
-		case err == nil:
+		if err == nil {
 			return dead(ctx, own)
-		case bound.Err() != nil && ctx.Err() == nil:
-			return &logstore.BusyError{Path: t.path} // its owner has the lock and does not answer
-		case !errors.As(err, &busy):
+		}
+		if held := (*logstore.BusyError)(nil); errors.As(err, &held) {
+			busy = err
+			if errors.Is(tried, errLeaving) && held.PID != 0 {
+				busy = fmt.Errorf("%w\nits run is over and takes nothing more: wait until that process has ended", held)
+			}
+		} else if bound.Err() == nil {
 			return err
 		}
 		pause := time.NewTimer(reachPause)
@@ -54,8 +58,40 @@ func (a *App) reach(ctx context.Context, cfg *config.Config, t target, live func
 	}
 }
 
-// errTryAgain says that nothing was delivered to an owner.
-var errTryAgain = errors.New("no owner took the request")
+// errTryAgain says that nothing was delivered to an owner, errLeaving too: it is about to go.
+var (
+	errTryAgain = errors.New("no owner took the request")
+	errLeaving  = fmt.Errorf("%w: it is leaving", errTryAgain)
+)
+
+// reachable adds, where err is that a session is in use and its owner is known,
+// the commands that reach that owner. They name the root's session, by id where
+// the store has it and else by its file.
+func (a *App) reachable(home string, err error) error {
+	var busy *logstore.BusyError
+	if !errors.As(err, &busy) || busy.PID == 0 {
+		return err
+	}
+	if ref, ok := a.rootOf(home, busy); ok {
+		return fmt.Errorf("%w\nreach it with: %s, or %s", err, a.command(home, "answer", ref), a.command(home, "send", ref, "MESSAGE"))
+	}
+	return err
+}
+
+// rootOf is how commands name the session whose owner has the file that is busy.
+func (a *App) rootOf(home string, busy *logstore.BusyError) (ref string, ok bool) {
+	if in, err := inStore(home, busy.Path); err == nil && in {
+		if _, err := a.store(home).Locate(busy.Session, ""); err == nil {
+			return busy.Session, true
+		}
+	}
+	for _, path := range []string{busy.Path, filepath.Join(filepath.Dir(busy.Path), busy.Session+".jsonl")} {
+		if h, err := logstore.ReadHeader(path); err == nil && h.ID == busy.Session {
+			return path, true
+		}
+	}
+	return "", false
+}
 
 // throughSocket asks the live owner. bound limits the connecting, ctx the rest.
 func (a *App) throughSocket(bound, ctx context.Context, home string, t target, live func(context.Context, *remote.Client) error) error {
@@ -67,7 +103,7 @@ func (a *App) throughSocket(bound, ctx context.Context, home string, t target, l
 		if !remote.Probe(bound, o.Socket) {
 			return errTryAgain
 		}
-		return &logstore.BusyError{Path: t.path, PID: o.PID, Socket: o.Socket, Session: o.Session}
+		return a.reachable(home, o.Busy(t.path))
 	}
 	c, err := remote.Dial(bound, o.Socket, remote.WithRedact(a.key().Bytes))
 	if err == nil {
@@ -81,7 +117,7 @@ func (a *App) throughSocket(bound, ctx context.Context, home string, t target, l
 	case errors.Is(err, remote.ErrNotDelivered):
 		return errTryAgain
 	case errors.As(err, &refused) && refused.Code == remote.CodeOwnerLeaving:
-		return errTryAgain
+		return errLeaving
 	case errors.As(err, &refused) && refused.Code == remote.CodeCallerIsTool:
 		return &Coded{Exit: ExitUsage, Code: refused.Code, Message: refused.Message}
 	case errors.Is(err, remote.ErrLost):

@@ -195,7 +195,7 @@ func (r *rpcServer) Free(ctx context.Context, ref string) error {
 		return err
 	}
 	if o, live := r.app.store(r.cfg.Home).LiveOwner(ctx, t.path); live {
-		return rpcError(&logstore.BusyError{Path: t.path, PID: o.PID, Socket: o.Socket, Session: o.Session})
+		return rpcError(r.app.reachable(r.cfg.Home, o.Busy(t.path)))
 	}
 	return nil
 }

@@ -263,7 +263,7 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 		err = errors.Join(err, p.pump.drain())
 	}
 	if last {
-		err = errors.Join(err, p.stopAccepting())
+		p.stopAccepting()
 	}
 	p.plan, p.goal = false, nil
 	p.waiting(&res)

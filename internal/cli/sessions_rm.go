@@ -64,14 +64,14 @@ func runSessionsRm(ctx context.Context, a *App, o sessionsOptions) error {
 	// loses nothing.
 	for _, path := range all {
 		if o, live := store.LiveOwner(ctx, path); live {
-			return &logstore.BusyError{Path: path, PID: o.PID, Socket: o.Socket, Session: o.Session}
+			return a.reachable(home, o.Busy(path))
 		}
 	}
 	for i, path := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		switch err := store.Remove(ctx, path); {
+		switch err := a.reachable(home, store.Remove(ctx, path)); {
 		case errors.Is(err, logstore.ErrNotFound): // by somebody else
 		case err != nil && i > 0:
 			return fmt.Errorf("%w\nof %d session files, %d were removed", err, len(all), i)

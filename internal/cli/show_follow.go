@@ -56,7 +56,7 @@ func (r *reading) follow(ctx context.Context, signals *Signals) error {
 	if err := f.rest(ctx); err != nil || lost == nil {
 		return err
 	}
-	if _, live := store.LiveOwner(ctx, r.path); live {
+	if working(ctx, owner.Socket) {
 		return &Coded{
 			Exit: ExitBusy, Code: "UNREACHABLE", Message: fmt.Sprintf("the run of session %s cannot be followed: %v", r.ref, lost),
 			Hint: "see what it logged with: " + a.command(r.cfg.Home, "show", r.ref),
@@ -96,6 +96,17 @@ func (f *follower) watch(ctx context.Context, socket string) (err error) {
 		f.notice(n)
 	}
 	return nil
+}
+
+// working tells whether a session's owner is there and not about to go.
+func working(ctx context.Context, socket string) bool {
+	c, err := remote.Dial(ctx, socket)
+	if err == nil {
+		_ = c.Close() // it was only asked for a sign of life
+		return true
+	}
+	var refused *remote.Error
+	return errors.As(err, &refused) && refused.Code != remote.CodeOwnerLeaving
 }
 
 // rest shows what the file holds beyond what was shown.

@@ -84,6 +84,5 @@ func (e *BusyError) Error() string {
 	if e.PID == 0 {
 		return fmt.Sprintf("the session %s is in use by another process", IDOf(e.Path))
 	}
-	return fmt.Sprintf("the session %s is in use by process %d\nreach it with: deepseek answer %[3]s, or deepseek send %[3]s MESSAGE",
-		IDOf(e.Path), e.PID, e.Session)
+	return fmt.Sprintf("the session %s is in use by process %d", IDOf(e.Path), e.PID)
 }

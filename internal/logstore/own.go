@@ -66,7 +66,7 @@ func (s *Store) acquire(ctx context.Context, path string) (file, error) {
 			return nil, err
 		}
 		if o, ok := s.LiveOwner(waiting, path); ok {
-			return nil, &BusyError{Path: path, PID: o.PID, Socket: o.Socket, Session: o.Session}
+			return nil, o.Busy(path)
 		}
 		select {
 		case <-look.C:

@@ -22,6 +22,11 @@ type Owner struct {
 	Session   string `json:"session"`   // the root's id
 }
 
+// Busy is the refusal of what is asked of the log at path, which is the owner's.
+func (o Owner) Busy(path string) *BusyError {
+	return &BusyError{Path: path, PID: o.PID, Socket: o.Socket, Session: o.Session}
+}
+
 const ownerFileLimit = 16 << 10 // bytes
 
 // ReadOwner reads the owner file of the log at path. ErrNotFound if there is none.
@@ -58,12 +63,11 @@ func ping(ctx context.Context, socket string) bool {
 		return false
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	_, err = conn.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"))
-	if err == nil {
-		_, err = bufio.NewReader(conn).ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			err = nil // a long answer is one too
-		}
+	// An owner that is leaving refuses unasked, and may have hung up before this is written.
+	_, _ = conn.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"))
+	_, err = bufio.NewReader(conn).ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		err = nil // a long answer is one too
 	}
 	stop()
 	return errors.Join(err, conn.Close()) == nil
