@@ -203,8 +203,6 @@ func (s *cardState) rowLines(w int) section {
 		label, description, box := "Other…", "", ""
 		if row < len(q.Options) {
 			label, description = oneLine(q.Options[row].Label), q.Options[row].Description
-		} else if len(q.Options) == 0 {
-			label = ""
 		}
 		if q.MultiSelect && len(q.Options) > 0 {
 			box = "[ ] "
@@ -243,24 +241,20 @@ func (s *cardState) addRow(sec *section, row int, box, label, description string
 	}
 	mark += box
 	indent := strings.Repeat(" ", len(mark))
-	if label == "" && f != nil {
-		s.addField(sec, f, style, mark, indent, here, w)
-	} else {
-		for i, l := range wrap(label, w-len(mark)) {
-			if i == 1 {
-				mark = indent
-			}
-			sec.lines = append(sec.lines, line{style, mark + l})
+	for i, l := range wrap(label, w-len(mark)) {
+		if i == 1 {
+			mark = indent
 		}
-		if f != nil {
-			last := &sec.lines[len(sec.lines)-1]
-			if used := width(last.text) + 2; w-used >= inlineField {
-				head := last.text + ": "
-				sec.lines = sec.lines[:len(sec.lines)-1]
-				s.addField(sec, f, style, head, strings.Repeat(" ", used), here, w)
-			} else {
-				s.addField(sec, f, style, indent+"  ", indent+"  ", here, w)
-			}
+		sec.lines = append(sec.lines, line{style, mark + l})
+	}
+	if f != nil {
+		last := &sec.lines[len(sec.lines)-1]
+		if used := width(last.text) + 2; w-used >= inlineField {
+			head := last.text + ": "
+			sec.lines = sec.lines[:len(sec.lines)-1]
+			s.addField(sec, f, style, head, strings.Repeat(" ", used), here, w)
+		} else {
+			s.addField(sec, f, style, indent+"  ", indent+"  ", here, w)
 		}
 	}
 	if description != "" {
