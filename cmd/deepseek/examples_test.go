@@ -17,11 +17,11 @@ const exampleModel = `responses:
 `
 
 // examplesElsewhere are examples that need more than a test can give them
-// offline and without a terminal, with the exit code that says so.
+// offline, without a terminal and without a live run, with the exit code that says so.
 var examplesElsewhere = map[string]int{
 	`deepseek answer last`:         2, // a terminal to ask in
-	`deepseek attach last`:         2, // the same, and a live run
-	`deepseek attach last --quiet`: 2, // the same
+	`deepseek attach last`:         4, // a live run
+	`deepseek attach last --quiet`: 4, // the same
 }
 
 // TestEveryExampleOfHelpWorks runs each example as it stands, through a shell, in
