@@ -74,7 +74,7 @@ func (r *runner) waitEnded(answering bool) error {
 			return nil
 		}
 		result.Outcome = Expired
-		return r.finishAs(result.Result, r.laterLine("left pending"), false)
+		return r.finishAs(result.Result, r.laterLine("left pending"), true)
 	case EndedAborted:
 		return r.finishAs(result.Result, r.laterLine("the run was cancelled"), true)
 	}

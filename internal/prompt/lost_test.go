@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,6 +48,22 @@ func TestLosing(t *testing.T) {
 			s.desk.ended <- Ended{Outcome: EndedPending}
 			s.ends(Expired)
 			s.sees("left pending, answer later with:")
+		})
+	})
+	t.Run("to another's expiry, untouched: what another card has kept stays", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "d")
+		synctest.Test(t, func(t *testing.T) {
+			s := withDrafts(t, dir, time.Minute).start(timedCard(colours))
+			other := newState(timedCard(colours))
+			press(other, "mauve")
+			if err := s.prompt.Drafts.Save("s1", "call_1", []session.Question{colours}, other.draft()); err != nil {
+				t.Fatal(err)
+			}
+			s.desk.ended <- Ended{Outcome: EndedPending}
+			s.ends(Expired)
+			if _, ok := s.prompt.Drafts.Load("s1", "call_1", []session.Question{colours}); !ok {
+				t.Error("the draft of a question that waits is gone")
+			}
 		})
 	})
 	t.Run("to another's expiry, touched: the same answer goes late", func(t *testing.T) {
