@@ -20,6 +20,7 @@ import (
 	"deepseek/internal/model/deepseek"
 	"deepseek/internal/model/script"
 	"deepseek/internal/permission"
+	"deepseek/internal/prompt"
 	"deepseek/internal/question"
 	"deepseek/internal/redact"
 	"deepseek/internal/remote"
@@ -82,7 +83,7 @@ func (a *App) newSession(cfg *config.Config, cwd string) *owner {
 	now := time.Now()
 	h := session.Header{Type: "session", Version: session.Version, ID: store.NewID(now), CreatedAt: now.UnixMilli(), Cwd: cwd}
 	o := &owner{app: a, cfg: cfg, ref: h.ID, header: h, cwd: cwd, key: a.key()}
-	o.log = &sessionLog{store: store, header: h, published: o.announce}
+	o.log = &sessionLog{store: store, header: h, published: o.announce, ended: o.dropDrafts}
 	return o
 }
 
@@ -95,7 +96,7 @@ func (a *App) claim(ctx context.Context, cfg *config.Config, t target) (*owner, 
 		return nil, a.reachable(cfg.Home, err)
 	}
 	o := &owner{app: a, cfg: cfg, ref: t.ref, header: log.Header(), cwd: log.Header().Cwd, key: a.key()}
-	o.log = &sessionLog{store: store, header: log.Header(), log: log}
+	o.log = &sessionLog{store: store, header: log.Header(), log: log, ended: o.dropDrafts}
 	o.state.Of(o.header)
 	err = log.Replay(ctx, func(e session.Event) error {
 		e.Data = o.key.Bytes(e.Data)
@@ -428,6 +429,20 @@ func (o *owner) close() error {
 		o.closeLLM()
 	}
 	return errors.Join(err, o.log.Close())
+}
+
+// dropDrafts removes the drafts of questions that take no answer any more,
+// whoever gave it. A card drops its own, too; what cannot be removed now, or is
+// saved once more by a card that does not know yet, goes the next time.
+func (o *owner) dropDrafts() {
+	_ = prompt.FileDrafts{Dir: logstore.DraftsDir(o.path())}.Keep(func() (calls []string) {
+		o.agent.View(func(st *session.State) {
+			for _, q := range st.Questions.Active() {
+				calls = append(calls, q.CallID)
+			}
+		})
+		return calls
+	})
 }
 
 // answerCommand is the command that answers a question of the session, ready

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"deepseek/internal/engine"
 	"deepseek/internal/logstore"
@@ -22,6 +24,9 @@ type sessionLog struct {
 	store     *logstore.Store
 	header    session.Header
 	published func(*logstore.Log) error // called once, when the file has come to be
+	ended     func()                    // called when what can end a question is on disk; may be nil
+
+	ends atomic.Bool // such has been appended since
 
 	mu    sync.Mutex
 	log   *logstore.Log // nil before
@@ -32,7 +37,11 @@ func (l *sessionLog) Append(expect int64, events []session.Event) (int64, error)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.log != nil {
-		return l.log.Append(expect, events)
+		next, err := l.log.Append(expect, events)
+		if slices.ContainsFunc(events, canEnd) {
+			l.ends.Store(true)
+		}
+		return next, err
 	}
 	if int64(len(l.first)) != expect {
 		return 0, fmt.Errorf("%w: event %d is next, not %d", logstore.ErrConflict, len(l.first), expect)
@@ -41,12 +50,28 @@ func (l *sessionLog) Append(expect int64, events []session.Event) (int64, error)
 	return int64(len(l.first)), nil
 }
 
+// canEnd tells whether the event may be the end of a question: the result of the
+// call, or a late answer.
+func canEnd(e session.Event) bool {
+	switch e.Type {
+	case session.TypeToolResult, session.TypePTCDispatch, session.TypeUserMessage:
+		return true
+	}
+	return false
+}
+
 func (l *sessionLog) Sync(ctx context.Context) error {
 	log, err := l.create()
 	if err != nil || log == nil {
 		return err
 	}
-	return log.Sync(ctx)
+	if err := log.Sync(ctx); err != nil {
+		return err
+	}
+	if l.ended != nil && l.ends.Swap(false) {
+		l.ended()
+	}
+	return nil
 }
 
 func (l *sessionLog) create() (*logstore.Log, error) {

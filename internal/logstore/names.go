@@ -17,7 +17,7 @@ const extension = ".jsonl"
 //	<id>.owner        who owns it; counts only while the lock is held
 //	.<id>.owner-new   the same, half written
 //	<id>.spill/       results too big for the log
-//	<id>.drafts/      answers in the making
+//	<id>.drafts/      answers in the making, each as long as its question takes one
 //	.<id>-xxxxx.new   a log that is being created, locked by its creator
 //	.<id>.removed     a log that is being removed, locked by the remover
 

@@ -45,6 +45,8 @@ type Drafts interface {
 // FileDrafts keeps one session's drafts as files in a folder beside the session file.
 type FileDrafts struct{ Dir string }
 
+const draftExt = ".json"
+
 type draftFile struct {
 	Session   string          `json:"session"`
 	Call      string          `json:"call"`
@@ -58,7 +60,7 @@ func (d FileDrafts) path(call string) string {
 		sum := sha256.Sum256([]byte(call))
 		name = hex.EncodeToString(sum[:])
 	}
-	return filepath.Join(d.Dir, name+".json")
+	return filepath.Join(d.Dir, name+draftExt)
 }
 
 // Load implements Drafts.
@@ -98,8 +100,10 @@ func (d FileDrafts) Save(id, call string, questions []session.Question, draft Dr
 }
 
 // Drop implements Drafts. The last draft takes the folder with it.
-func (d FileDrafts) Drop(_, call string) error {
-	err := os.Remove(d.path(call))
+func (d FileDrafts) Drop(_, call string) error { return d.remove(d.path(call)) }
+
+func (d FileDrafts) remove(path string) error {
+	err := os.Remove(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -108,6 +112,29 @@ func (d FileDrafts) Drop(_, call string) error {
 	}
 	_ = os.Remove(d.Dir) // fails while other drafts are in it, as it should
 	return nil
+}
+
+// Keep drops all drafts but those of the calls. It asks for these only where
+// there are drafts.
+func (d FileDrafts) Keep(calls func() []string) error {
+	if info, err := os.Lstat(d.Dir); err != nil || !info.IsDir() { // nobody has kept any
+		return nil
+	}
+	files, err := os.ReadDir(d.Dir)
+	if err != nil {
+		return fmt.Errorf("look for drafts: %w", err)
+	}
+	kept := map[string]bool{}
+	for _, call := range calls() {
+		kept[d.path(call)] = true
+	}
+	for _, f := range files {
+		// One that is just being written has another ending.
+		if path := filepath.Join(d.Dir, f.Name()); filepath.Ext(path) == draftExt && !kept[path] {
+			err = errors.Join(err, d.remove(path))
+		}
+	}
+	return err
 }
 
 // draft is the state as a draft.

@@ -1,8 +1,10 @@
 package prompt
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -99,6 +101,56 @@ func TestADraftIsSavedWhileTyping(t *testing.T) {
 		s.press(ctrlC)
 		s.ends(Interrupted)
 	})
+}
+
+func TestKeepingDrafts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	d := FileDrafts{Dir: dir}
+	if err := d.Keep(func() []string { t.Error("asked for nothing"); return nil }); err != nil {
+		t.Fatal("without a folder:", err)
+	}
+	long := strings.Repeat("x", 300)
+	for _, call := range []string{"a", "a:ptc:1", "b/../c", long} {
+		if err := d.Save("s1", call, []session.Question{colours}, Draft{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(want ...string) {
+		t.Helper()
+		for _, call := range []string{"a", "a:ptc:1", "b/../c", long} {
+			if _, ok := d.Load("s1", call, []session.Question{colours}); ok != slices.Contains(want, call) {
+				t.Errorf("%.10s: %v", call, ok)
+			}
+		}
+	}
+	keep := func(calls ...string) {
+		t.Helper()
+		if err := d.Keep(func() []string { return calls }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep("a:ptc:1", long, "b/../c", "not there")
+	has("a:ptc:1", long, "b/../c")
+	keep(long)
+	has(long)
+	keep()
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Error("the folder stayed:", err)
+	}
+}
+
+func TestKeepingDraftsFollowsNoLink(t *testing.T) {
+	outside, dir := t.TempDir(), filepath.Join(t.TempDir(), "d")
+	file := filepath.Join(outside, "mine.json")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Symlink(outside, dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := (FileDrafts{Dir: dir}).Keep(func() []string { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestNoDraft(t *testing.T) {
