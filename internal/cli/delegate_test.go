@@ -84,7 +84,7 @@ func results(t *testing.T, s saved) (texts []string) {
 }
 
 // A script plays for each session from its beginning, so each sub-agent
-// delegates in its turn, until one is too deep to have the tool.
+// delegates in its turn, until one is too deep to.
 func TestDelegationEndsAtTheDeepest(t *testing.T) {
 	b := newBox(t)
 	script := filepath.Join(b.cwd, "s.yaml")
@@ -105,7 +105,7 @@ func TestDelegationEndsAtTheDeepest(t *testing.T) {
 	for depth := range delegate.MaxDepth + 1 {
 		header := find[session.RequestHeader](t, s, session.TypeRequestHeader)[0]
 		offered := strings.Contains(string(mustJSON(t, header.Header.Tools)), `"name":"delegate"`)
-		if s.DelegationDepth != depth || offered != (depth < delegate.MaxDepth) {
+		if s.DelegationDepth != depth || !offered {
 			t.Errorf("depth %d: %+v, delegate offered: %v", depth, s.Header, offered)
 		}
 		if depth == delegate.MaxDepth {
@@ -129,15 +129,20 @@ func TestDelegationEndsAtTheDeepest(t *testing.T) {
 		}
 		s = child
 	}
-	if !strings.HasPrefix(results(t, s)[0], "UNKNOWN_TOOL: ") {
+	if !strings.HasPrefix(results(t, s)[0], delegate.CodeDepth+": ") {
 		t.Errorf("%q", results(t, s))
 	}
-	// A person's session has the tool, and is as deep as it is.
+	// For a person that goes on with it the session is as deep as it is, and has the same tools.
 	if got := b.call("run", "--session", s.ID, "on"); got.code != ExitOK || got.out != "so it is\n" {
 		t.Fatalf("%+v", got)
 	}
 	if last := results(t, b.saved(t)[s.ID])[1]; !strings.HasPrefix(last, delegate.CodeDepth+": ") {
 		t.Errorf("%q", last)
+	}
+	for _, h := range find[session.RequestHeader](t, b.saved(t)[s.ID], session.TypeRequestHeader) {
+		if h.Reason == session.HeaderChange {
+			t.Error("the resumed sub-agent has other tools than the sub-agent had")
+		}
 	}
 }
 

@@ -338,13 +338,10 @@ func (o *owner) startWork() {
 	all = append(all, todo.New(func(t session.TodoWrite) error {
 		return o.agent.Record(context.Background(), session.TypeTodoWrite, t) // bounded by the disk
 	}))
-	if o.delegation == nil {
-		all = append(all, o.goalTools()...)
-	}
-	all = append(all, code.New())
-	if o.delegation == nil || o.header.DelegationDepth < delegate.MaxDepth {
-		all = append(all, delegate.New(o.header.DelegationDepth, o.delegate))
-	}
+	// A sub-agent has them all, and its session the same list when a person goes on
+	// with it: what it may not do, the tools refuse.
+	all = append(all, o.goalTools()...)
+	all = append(all, code.New(), delegate.New(o.header.DelegationDepth, o.delegate))
 	o.base = all
 }
 

@@ -137,7 +137,7 @@ func (o *owner) goalTools() []tool.Tool {
 		Change: func(ctx context.Context, decide func(*session.State) (*session.Goal, error)) error {
 			return o.agent.ChangeGoal(ctx, decide)
 		},
-		NewID: newMessageID, MaxRounds: o.cfg.MaxGoalRounds,
+		NewID: newMessageID, MaxRounds: o.cfg.MaxGoalRounds, Delegated: o.delegation != nil,
 	})
 }
 

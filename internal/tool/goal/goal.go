@@ -37,6 +37,8 @@ type Env struct {
 	Change    func(ctx context.Context, decide func(*session.State) (*session.Goal, error)) error
 	NewID     func() string
 	MaxRounds int // of a new goal, and the most that a model may ask for
+	// Delegated says that the agent has its task from another: that is no word of a person.
+	Delegated bool
 }
 
 // New makes get_goal, create_goal and update_goal.
@@ -95,7 +97,10 @@ func (env Env) update(ctx context.Context, _ tool.Call, in updateArgs) tool.Resu
 func (env Env) change(ctx context.Context, needsUser bool, decide func(*session.Goals) (session.Goal, error)) tool.Result {
 	var next session.Goal
 	err := env.Change(ctx, func(st *session.State) (*session.Goal, error) {
-		if needsUser && !st.Goals.Human() {
+		switch {
+		case needsUser && env.Delegated:
+			return nil, &session.GoalError{Code: session.CodeGoalNeedsUser, Message: "only a message of the user can ask for this, and a sub-agent's task is none. Do the task itself."}
+		case needsUser && !st.Goals.Human():
 			return nil, &session.GoalError{Code: session.CodeGoalNeedsUser, Message: "only a message of the user in this turn can ask for this. " +
 				"Go on with the goal as it is; action complete or blocked is yours to call."}
 		}

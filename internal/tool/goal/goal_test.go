@@ -32,6 +32,11 @@ func (b *book) fold(t *testing.T, typ string, data any) {
 
 func registry(t *testing.T, b *book, maxRounds int) *tool.Registry {
 	t.Helper()
+	return offered(t, b, Env{MaxRounds: maxRounds})
+}
+
+func offered(t *testing.T, b *book, env Env) *tool.Registry {
+	t.Helper()
 	r, err := tool.NewRegistry(New(Env{
 		View: func(f func(*session.State)) { f(&b.state) },
 		Change: func(ctx context.Context, decide func(*session.State) (*session.Goal, error)) error {
@@ -45,7 +50,7 @@ func registry(t *testing.T, b *book, maxRounds int) *tool.Registry {
 			b.fold(t, session.TypeGoalChange, session.GoalChange{Goal: g})
 			return ctx.Err()
 		},
-		NewID: func() string { return "g" }, MaxRounds: maxRounds,
+		NewID: func() string { return "g" }, MaxRounds: env.MaxRounds, Delegated: env.Delegated,
 	})...)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +121,19 @@ func TestAGoalsLife(t *testing.T) {
 		if got := call(t.Context(), r, c.name, c.args); !strings.Contains(got.Content, c.want) || (got.Code != "") != !strings.HasPrefix(got.Content, "{") {
 			t.Errorf("%s %s\n got %s\nwant %s", c.name, c.args, got.Content, c.want)
 		}
+	}
+}
+
+// TestASubAgentBeginsNoGoal: what delegated to it wrote its task, whatever that looks like.
+func TestASubAgentBeginsNoGoal(t *testing.T) {
+	b := &book{}
+	b.fold(t, session.TypeUserMessage, session.NewUserMessage("m", "x", session.Source{Kind: session.SourceUser}))
+	r := offered(t, b, Env{MaxRounds: 256, Delegated: true})
+	if got := call(t.Context(), r, "create_goal", `{"objective":"o"}`); got.Code != session.CodeGoalNeedsUser || !strings.Contains(got.Content, "sub-agent") {
+		t.Errorf("%+v", got)
+	}
+	if got := call(t.Context(), r, "get_goal", `{}`); got.Content != `{"goal":null}` {
+		t.Errorf("%+v", got)
 	}
 }
 
