@@ -98,8 +98,8 @@ func (a *App) checkKey(ctx context.Context, cfg *config.Config) (string, []findi
 	case err != nil:
 		message, _, _ := strings.Cut(err.Error(), "\n")
 		f.bad, f.words, f.advice = true, message, "correct it in "+cfg.UserFile
-	case len(key) < redact.MinLength:
-		f.words, f.advice = "found", fmt.Sprintf("it has fewer than %d bytes, so it is not taken out of logs and output; is it whole?", redact.MinLength)
+	case !redact.New(key).Replaces():
+		f.words, f.advice = "found", fmt.Sprintf("it has fewer than %d bytes, or is an ordinary word, so it is not taken out of logs and output; is it whole?", redact.MinLength)
 	default:
 		f.words = "found"
 	}

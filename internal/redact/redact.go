@@ -26,10 +26,11 @@ type Key struct {
 // maxForms is how many there can be: three, each as it is and in two encodings.
 const maxForms = 9
 
-// New makes a Key. One of fewer than MinLength bytes replaces nothing.
+// New makes a Key. One that is ordinary, as one of fewer than MinLength bytes is,
+// replaces nothing.
 func New(key string) Key {
 	k := Key{raw: key}
-	if len(key) < MinLength {
+	if ordinary(key) {
 		return k
 	}
 	// JSON stands in JSON too: a reply, and the arguments of a call, are texts of a message.
@@ -98,7 +99,7 @@ func escaped(s string, html bool) string {
 // Replaces tells whether there is a key that is long enough to be replaced.
 func (k Key) Replaces() bool { return len(k.forms) > 0 }
 
-// In tells whether s gives the key away. A key too short to be replaced is
+// In tells whether s gives the key away. A key that is not replaced is
 // looked for as the whole of s only.
 func (k Key) In(s string) bool {
 	if k.raw == "" {
