@@ -148,6 +148,10 @@ func TestOutputIsKeptWholeBeforeItIsCut(t *testing.T) {
 	if fit := tool.Fit(got, nil, ""); fit.Content != got.Content {
 		t.Error("it is cut again")
 	}
+	got = r.bash("head -c 15000 /dev/zero") // shown as four times as many
+	if !strings.HasPrefix(got.Content, "[15000 bytes of output; the whole is in ") || !strings.HasSuffix(got.Content, strings.Repeat(`\x00`, 15_000)) || got.Meta.Spill == "" {
+		t.Errorf("%d bytes, %+v", len(got.Content), got.Meta)
+	}
 }
 
 func TestOutputThatIsNoTextIsCutAsItIsShown(t *testing.T) {

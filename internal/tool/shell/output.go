@@ -149,16 +149,16 @@ func (o *output) since(from int64) (text string, next int64) {
 		have = have[int64(len(have))-(o.total-from):]
 	}
 	text = tool.Printable(string(whole(have, cut)))
-	if !cut && len(text) <= tailSize {
-		if o.total-from > tool.MaxContent {
-			text = fmt.Sprintf("[%d bytes of output; %s]\n%s", o.total-from, o.where(), text)
-		}
+	if !cut && len(text) <= tool.MaxContent {
 		return text, o.total
 	}
 	if o.total <= tailSize && o.file == nil { // much of it is no text, and was made so
 		if o.openSpill(); o.finished {
 			o.closeSpill()
 		}
+	}
+	if !cut && len(text) <= tailSize {
+		return fmt.Sprintf("[%d bytes of output; %s]\n%s", o.total-from, o.where(), text), o.total
 	}
 	if len(text) > tailSize {
 		text = string(whole([]byte(text[len(text)-tailSize:]), true))
