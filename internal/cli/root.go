@@ -68,7 +68,7 @@ func watchStart(a *App, cmd *cobra.Command) {
 // emptyPath refuses a path that came out empty, as of a variable that is not set:
 // taken for a flag that was not given, it would be something else without a word.
 func emptyPath(given *pflag.FlagSet) error {
-	for _, name := range []string{"home", "cwd", "config", "script", "answers", "json", "man"} {
+	for _, name := range []string{"home", "cwd", "config", "script", "answers", "json", "dir", "man"} {
 		if f := given.Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return usagef("--%s is empty\ngive a path, or leave it out", name)
 		}
