@@ -96,7 +96,11 @@ type TTY struct {
 // asked, even where the standard streams are terminals, as they may be in a container.
 func HasTTY() bool {
 	f, err := os.OpenFile(ttyPath, os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
-	return err == nil && f.Close() == nil
+	if err != nil {
+		return false
+	}
+	_, err = unix.IoctlGetTermios(int(f.Fd()), getModes) // the name may lead elsewhere
+	return errors.Join(err, f.Close()) == nil
 }
 
 const ttyPath = "/dev/tty"
