@@ -107,7 +107,7 @@ func (b *batch) holdBack(group []*callRun, unanswered []string) []*callRun {
 			going = append(going, c)
 			continue
 		}
-		b.finish(c, tool.Errorf(CodeNotStartedPending, "what was asked beside this call has no answer yet (callId %s), so this call was not started and nothing was done. "+
+		b.finish(c, tool.Errorf(CodeNotStartedPending, "what was asked beside this call got no answer (callId %s), so this call was not started and nothing was done. "+
 			"Issue it again if it does not depend on that answer.", strings.Join(unanswered, ", ")))
 	}
 	return going

@@ -536,7 +536,7 @@ func TestACallBesideAnUnansweredQuestionIsHeldBack(t *testing.T) {
 	if !strings.Contains(got, "result(1 NOT_STARTED_QUESTION_PENDING) call(2) result(2)") || strings.Contains(got, "call(1)") || !strings.HasPrefix(got, "call(0) result(0) call(a)") {
 		t.Error(got)
 	}
-	if heard := w.heard(); !strings.Contains(heard, "(callId qa, qb)") {
+	if heard := w.heard(); !strings.Contains(heard, "got no answer (callId qa, qb)") {
 		t.Errorf("the questions are not named, each once: %s", heard)
 	}
 }
