@@ -10,10 +10,10 @@ func (s *cardState) hint() []string {
 		keys = []string{"Enter sends, or goes to a question"}
 	case s.late:
 		keys = []string{"Enter sends it late"}
-	case s.card.Questions[s.at].MultiSelect:
-		keys = []string{"Space marks", "Enter takes"}
 	case len(s.card.Questions[s.at].Options) == 0:
 		keys = []string{"Enter sends"}
+	case s.card.Questions[s.at].MultiSelect:
+		keys = []string{"Space marks", "Enter takes"}
 	default:
 		keys = []string{"Enter takes it"}
 	}
@@ -40,10 +40,10 @@ func (s *cardState) brief(w int) string {
 		return fitting(w, "Enter sends it late · Ctrl+O leaves", "Enter late · ^O leaves", "Enter, ^O leave")
 	case !s.card.isQuestion():
 		return fitting(w, "Enter takes it · Esc Esc: no", "Enter · Esc Esc: no", "Enter, 2×Esc no")
-	case !s.reviewing() && s.card.Questions[s.at].MultiSelect && len(s.card.Questions[s.at].Options) > 0:
-		return fitting(w, "Space marks · Enter takes · Ctrl+L later", "Space, Enter · ^L later", "Space, Enter, ^L", "Space/Enter, ^L")
 	case s.reviewing(), len(s.card.Questions[s.at].Options) == 0:
 		return fitting(w, "Enter sends · Ctrl+L later", "Enter · ^L later", "Enter, ^L later")
+	case s.card.Questions[s.at].MultiSelect:
+		return fitting(w, "Space marks · Enter takes · Ctrl+L later", "Space, Enter · ^L later", "Space, Enter, ^L", "Space/Enter, ^L")
 	}
 	return fitting(w, "Enter takes it · Ctrl+L later", "Enter · ^L later", "Enter, ^L later")
 }

@@ -286,3 +286,20 @@ func TestAFrozenCardOffersNoTimeAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyWhatCanBeMarkedIsSaidToBe(t *testing.T) {
+	some := colours
+	some.MultiSelect = true
+	none := some
+	none.Options = nil
+	for _, c := range []struct {
+		q     session.Question
+		marks bool
+	}{{some, true}, {none, false}, {colours, false}} {
+		s := newState(timedCard(c.q))
+		hint := strings.Join(s.hint(), " ")
+		if strings.Contains(hint, "Space") != c.marks || strings.Contains(s.brief(80), "Space") != c.marks {
+			t.Errorf("%d options, multi-select %v: %s; %s", len(c.q.Options), c.q.MultiSelect, hint, s.brief(80))
+		}
+	}
+}
