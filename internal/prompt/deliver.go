@@ -16,6 +16,10 @@ func (r *runner) deliver(v any) error {
 	send, outcome := r.desk.Respond, Answered
 	if r.s.late {
 		send, outcome = r.desk.Late, LateAnswered
+		// Saved before, not after: the reply may be read, and the draft dropped, at any time.
+		if err := r.saveDraft(); err != nil {
+			r.s.note = err.Error() // it is sent all the same
+		}
 	}
 	ok, err := r.call(func(ctx context.Context) (bool, error) { return send(ctx, answers) })
 	if err == nil && ok {

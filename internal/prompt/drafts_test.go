@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -190,4 +191,33 @@ func TestADraftThatDoesNotFitIsHarmless(t *testing.T) {
 		fits(t, s.view(epoch, 40, 12), 40, 12)
 		press(s, keyDown, keyEnter, "x", keyEnter)
 	}
+}
+
+func TestALateAnswerKeepsTheDraftForAsLongAsItMayBeTakenBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	synctest.Test(t, func(t *testing.T) {
+		late := timedCard(colours)
+		late.Continued = true
+		s := withDrafts(t, dir, 0)
+		s.desk.late = func(context.Context, []session.Answer) (bool, error) {
+			if d, ok := s.prompt.Drafts.Load("s1", "call_1", late.Questions); !ok || d.Items[0].Text != "mauve" {
+				t.Error("it is not on disk before the answer is sent:", d, ok)
+			}
+			return true, s.prompt.Drafts.Drop("s1", "call_1") // the owner, where the reply is read at once
+		}
+		s.start(late)
+		s.press("mauve", "\r")
+		s.ends(LateAnswered)
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Error("the card has saved it again:", err)
+		}
+
+		s = withDrafts(t, dir, 0).start(late)
+		s.press("mauve", "\r")
+		s.ends(LateAnswered)
+		s = withDrafts(t, dir, 0).start(late)
+		s.sees("mauve", "your draft is back")
+		s.press(ctrlC)
+		s.ends(Interrupted)
+	})
 }

@@ -75,6 +75,9 @@ func (r *runner) Cleanup(*survey.PromptConfig, any) error {
 		lines[i] = fmt.Sprintf("? %s: %s (%s)", cardName(r.card, i), clip(summary(a), longSummary), word)
 	}
 	r.lastWords(lines)
+	if r.accepted.Outcome == LateAnswered {
+		return nil // its reply may still be taken back; the owner drops the draft when it is read
+	}
 	return r.dropDraft()
 }
 
