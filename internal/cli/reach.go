@@ -73,7 +73,7 @@ func (a *App) reachable(home string, err error) error {
 		return err
 	}
 	if ref, ok := a.rootOf(home, busy); ok {
-		return fmt.Errorf("%w\nreach it with: %s, or %s", err, a.command(home, "answer", ref), a.command(home, "send", ref, "MESSAGE"))
+		return fmt.Errorf("%w\nreach it with: %s or %s", err, a.command(home, "answer", ref), a.command(home, "send", ref, "MESSAGE"))
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 )
 
@@ -170,6 +171,10 @@ func (l *Log) fail(err error) {
 	l.mu.Lock()
 	tear, good := l.tear, l.durableEnd
 	l.mu.Unlock()
+	var named *fs.PathError
+	if errors.As(err, &named) { // by the name under which the file was made
+		err = &fs.PathError{Op: named.Op, Path: l.path, Err: named.Err}
+	}
 	if tear == 0 {
 		if cutErr := errors.Join(l.file.Truncate(good), l.file.Sync()); cutErr != nil {
 			err = fmt.Errorf("%w (and the file could not be cut back to %d bytes: %w)", err, good, cutErr)
