@@ -83,6 +83,9 @@ func (d *answerDesk) Late(ctx context.Context, answers []session.Answer) (bool, 
 	err := d.x.late(ctx, d.q, answers)
 	var coded *Coded
 	if errors.As(err, &coded) {
+		if coded.Code == "NOT_ANSWERABLE" { // it was settled meanwhile; State says how
+			return false, nil
+		}
 		return false, &prompt.Refused{Code: coded.Code, Message: coded.Message}
 	}
 	if err != nil && ctx.Err() == nil {

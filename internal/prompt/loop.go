@@ -92,9 +92,9 @@ func (r *runner) do(eff effect) error {
 	case effectClose:
 		return r.reject()
 	case effectLeave:
-		return r.finish(HandedOver, r.laterLine("not answered"), true)
+		return r.putAway(HandedOver, "not answered")
 	case effectInterrupt:
-		return r.finish(Interrupted, r.laterLine("interrupted"), true)
+		return r.putAway(Interrupted, "interrupted")
 	case effectSuspend:
 		return r.suspend()
 	}

@@ -124,21 +124,53 @@ func (r *runner) connectionLost() error {
 	return r.readState("the connection was lost, the outcome is unknown", Unknown)
 }
 
-// readState asks for the question's state and acts on it. why begins what the person is told,
-// settled is the outcome if the question has an answer.
-func (r *runner) readState(why string, settled Outcome) error {
-	var state string
-	r.s.note = why + "; reading the state again"
-	_, err := r.call(func(ctx context.Context) (_ bool, err error) {
+// putAway ends a card that its person leaves. Nobody tells a late one that its question has been
+// answered or closed meanwhile, so that is asked: it is not to be answered later then, and its
+// draft goes. The second Ctrl+C does not wait for the word.
+func (r *runner) putAway(o Outcome, what string) error {
+	if r.s.late && !r.s.sending {
+		state, err := r.state()
+		switch {
+		case r.stops(err):
+			return err
+		case err == nil && (state == StateSettled || state == StateRemoved):
+			if o == HandedOver {
+				o = Gone // to nobody
+			}
+			return r.settled(o, what, state)
+		}
+	}
+	return r.finish(o, r.laterLine(what), true)
+}
+
+// settled ends a card whose question takes no answer any more.
+func (r *runner) settled(o Outcome, what, state string) error {
+	words := "; the question has an answer"
+	if state == StateRemoved {
+		words = "; the question is closed"
+	}
+	return r.finish(o, r.withTyped("? "+cardName(r.card, 0)+": "+what+words), false)
+}
+
+// state asks for the question's state.
+func (r *runner) state() (state string, err error) {
+	_, err = r.call(func(ctx context.Context) (_ bool, err error) {
 		ctx, cancel := context.WithTimeout(ctx, stateWait)
 		defer cancel()
 		state, err = r.desk.State(ctx)
 		return true, err
 	})
+	return state, err
+}
+
+// readState asks for the question's state and acts on it. why begins what the person is told,
+// settled is the outcome if the question has an answer.
+func (r *runner) readState(why string, settled Outcome) error {
+	r.s.note = why + "; reading the state again"
+	state, err := r.state()
 	if r.stops(err) {
 		return err
 	}
-	name := "? " + cardName(r.card, 0) + ": " + why
 	switch {
 	case err != nil:
 		return r.finish(Unknown, r.laterLine(why), true)
@@ -146,9 +178,9 @@ func (r *runner) readState(why string, settled Outcome) error {
 		r.s.becomeLate(time.Now(), why+"; the question is pending. Enter sends the answer again, late")
 		return nil
 	case state == StateSettled:
-		return r.finish(settled, r.withTyped(name+"; the question has an answer"), false)
+		return r.settled(settled, why, state)
 	case state == StateRemoved:
-		return r.finish(Gone, r.withTyped(name+"; the question is closed"), false)
+		return r.settled(Gone, why, state)
 	}
 	return r.reclaim(why)
 }

@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -244,4 +245,39 @@ func TestALostClaimIsMadeAgain(t *testing.T) {
 			t.Fatal(got)
 		}
 	})
+}
+
+func TestALateCardWhoseQuestionWasSettledMeanwhileEnds(t *testing.T) {
+	for _, c := range []struct {
+		name, key, state string
+		want             Outcome
+		says             string
+	}{
+		{"Enter", "\r", StateSettled, Gone, "the question has an answer"},
+		{"Enter, closed", "\r", StateRemoved, Gone, "the question is closed"},
+		{"put away", "\x0f", StateSettled, Gone, "the question has an answer"},
+		{"Ctrl+C", ctrlC, StateSettled, Interrupted, "the question has an answer"},
+		{"Ctrl+C, closed", ctrlC, StateRemoved, Interrupted, "the question is closed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "d")
+			synctest.Test(t, func(t *testing.T) {
+				s := withDrafts(t, dir, 0)
+				s.desk.late = func(context.Context, []session.Answer) (bool, error) { return false, nil }
+				s.desk.state = func(context.Context) (string, error) { return c.state, nil }
+				late := timedCard(colours)
+				late.Continued = true
+				s.start(late)
+				s.press("mauve")
+				s.pass(draftWait)
+				s.press(c.key)
+				s.ends(c.want)
+				s.sees(c.says, "what you had typed: mauve")
+				s.misses("answer later with")
+				if _, err := os.Stat(dir); !os.IsNotExist(err) {
+					t.Error("the draft stayed:", err)
+				}
+			})
+		})
+	}
 }
