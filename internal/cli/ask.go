@@ -330,9 +330,13 @@ func (d *localDesk) State(context.Context) (string, error) {
 }
 
 func (d *localDesk) Detach(context.Context) error {
-	if d.claim != nil {
-		d.claim.Detach()
+	if d.claim == nil {
+		return nil
 	}
+	d.claim.Detach()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.claim, d.ended, d.attached = nil, make(chan prompt.Ended, 1), false // it may claim the wait again
 	return nil
 }
 

@@ -11,6 +11,9 @@ import (
 // How a runner is on the screen: taking the terminal and giving it back, bytes in, frames out.
 
 func (r *runner) openScreen() error {
+	if !r.p.Terminal.Foreground() { // changing the modes would stop the process
+		return fmt.Errorf("%w: %w", ErrTerminal, errBackground)
+	}
 	if r.p.Screen != nil {
 		r.p.Screen.Pause()
 	}

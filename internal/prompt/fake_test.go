@@ -67,9 +67,21 @@ func (t *fakeTerminal) Keep(b []byte) {
 	t.with(func() { t.ahead = append(slices.Clone(b), t.ahead...) })
 }
 func (t *fakeTerminal) Signals() <-chan os.Signal { return t.signals }
-func (t *fakeTerminal) Resume() error             { return nil }
-func (t *fakeTerminal) Raise(s os.Signal) error   { t.with(func() { t.raised = s }); return nil }
-func (t *fakeTerminal) Foreground() bool          { return !t.backgr }
+func (t *fakeTerminal) Resume() error {
+	if !t.Foreground() {
+		return errBackground
+	}
+	return nil
+}
+func (t *fakeTerminal) Raise(s os.Signal) error { t.with(func() { t.raised = s }); return nil }
+
+func (t *fakeTerminal) Foreground() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.backgr
+}
+
+func (t *fakeTerminal) away(backgr bool) { t.with(func() { t.backgr = backgr }) }
 
 func (t *fakeTerminal) Size() (int, int) {
 	t.mu.Lock()
@@ -92,7 +104,7 @@ func (t *fakeTerminal) Suspend() error {
 	if t.onSuspend != nil {
 		t.onSuspend()
 	}
-	return nil
+	return t.Resume()
 }
 
 func (t *fakeTerminal) resize(cols, rows int) {

@@ -3,7 +3,6 @@ package prompt
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"deepseek/internal/session"
@@ -25,6 +24,8 @@ type Screen interface {
 // Prompter runs cards on one terminal. Run may be called from several goroutines: cards take
 // turns, in the order in which they came, and one that waits its turn has no claim. A card
 // that its person hid lets a waiting one have the terminal, and keeps its claim and countdown.
+// While the process is in the background a card waits, without a claim, and comes, or comes
+// back with all that was typed, when it is in the foreground again.
 // The fields are set before the first Run and not changed after.
 type Prompter struct {
 	Terminal Terminal
@@ -34,6 +35,7 @@ type Prompter struct {
 	Plain    bool // no cursor control (TERM=dumb): numbered lines
 	Reflow   bool // the terminal breaks long lines anew on a resize; see Reflows
 
+	away  turns // to wait for the foreground
 	turns turns
 }
 
@@ -68,9 +70,6 @@ func Reflows(getenv func(string) string) bool {
 func (p *Prompter) Run(ctx context.Context, card Card, desk Desk) (Result, error) {
 	if len(card.Questions) == 0 {
 		return Result{}, errors.New("a card without questions")
-	}
-	if !p.Terminal.Foreground() {
-		return Result{}, fmt.Errorf("%w: %w", ErrTerminal, errBackground)
 	}
 	return newRunner(ctx, p, card, desk).run(ctx)
 }

@@ -147,13 +147,20 @@ func TestPtyCtrlZ(t *testing.T) {
 		s.send("\r")
 		s.until(`RESULT 0 answered "c=/mauve!" `+clean, "SHELL exited")
 	})
-	t.Run("going on in the background lets the claim go", func(t *testing.T) {
+	t.Run("going on in the background lets the claim go, and comes back with the foreground", func(t *testing.T) {
 		s := startPty(t, ptyOptions{role: "shell", left: time.Minute, args: []string{"colours"}})
 		s.until("Other…")
 		s.send("mauve\x1a")
 		s.until("SHELL stopped cooked=true")
 		s.send("bg\r")
-		s.until("RESULT 0 gone", "the program runs in the background", "cooked=true", "SHELL exited cooked=true")
+		s.until("LET GO")
+		mark := s.mark()
+		s.send("fg\r")
+		s.since(mark, "> Other…: mauve")
+		s.send("!")
+		s.until("mauve!")
+		s.send("\r")
+		s.until(`RESULT 0 answered "c=/mauve!" `+clean, "SHELL exited cooked=true")
 	})
 	t.Run("a stop from outside", func(t *testing.T) {
 		s := startPty(t, ptyOptions{role: "shell", left: time.Minute, args: []string{"colours"}})

@@ -48,8 +48,14 @@ func (memDesk) Respond(context.Context, []session.Answer) (bool, error) { return
 func (memDesk) Reject(context.Context, string) (bool, error)            { return true, nil }
 func (memDesk) Late(context.Context, []session.Answer) (bool, error)    { return true, nil }
 func (memDesk) State(context.Context) (string, error)                   { return StateOpen, nil }
-func (memDesk) Detach(context.Context) error                            { return nil }
 func (memDesk) Ended() <-chan Ended                                     { return nil }
+
+func (memDesk) Detach(context.Context) error {
+	if group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+		fmt.Println("LET GO in the background")
+	}
+	return nil
+}
 
 // asker runs cards named by its arguments, each with the countdown in PROMPT_TEST_LEFT, and
 // prints what became of them, whether the terminal is cooked, and goroutines left over.
@@ -119,7 +125,7 @@ func openTTYSelect() (*TTY, error) {
 }
 
 // shell is a shell with one job: it runs an asker in a group of its own in the foreground, says
-// when it stops, and continues it when a line is typed.
+// when it stops, and continues it when a line is typed: "bg" in the background, until the next line.
 func shell() {
 	signal.Ignore(syscall.SIGTTOU)
 	cmd := exec.CommandContext(context.Background(), os.Args[0], os.Args[1:]...)
@@ -150,9 +156,11 @@ func shell() {
 		}
 		_ = term.Restore(0, before) // as shells do
 		fmt.Printf("SHELL stopped cooked=%v\n", reflect.DeepEqual(before, now))
-		if typed, _ := in.ReadString('\n'); typed != "bg\n" {
-			_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pid)
+		if typed, _ := in.ReadString('\n'); typed == "bg\n" {
+			_ = syscall.Kill(-pid, syscall.SIGCONT)
+			_, _ = in.ReadString('\n')
 		}
+		_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, pid)
 		_ = syscall.Kill(-pid, syscall.SIGCONT)
 	}
 }

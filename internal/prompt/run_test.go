@@ -327,15 +327,98 @@ func TestAFailingTerminalLetsTheClaimGo(t *testing.T) {
 			s.told("attach detach")
 		})
 	})
-	t.Run("in the background nothing is claimed", func(t *testing.T) {
+}
+
+func TestInTheBackground(t *testing.T) {
+	t.Run("nothing is claimed or drawn before the process is in the foreground", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newStage(t, time.Minute)
-			s.term.backgr = true
+			s.term.away(true)
 			s.start(timedCard(colours))
-			<-s.done
-			if !errors.Is(s.err, ErrTerminal) || s.desk.said() != "" {
-				t.Fatal(s.err, s.desk.said())
+			s.pass(time.Hour)
+			if s.desk.said() != "" || s.term.starts != 0 {
+				t.Fatal(s.desk.said(), s.term.starts)
 			}
+			if s.prompt.Tell([]string{"x"}) {
+				t.Error("the words of others wait for the card")
+			}
+			s.term.away(false)
+			s.pass(foregroundLook)
+			s.press(down, "\r")
+			s.ends(Answered)
+			s.told("attach respond:c=green detach")
+		})
+	})
+	t.Run("cards come in their order", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			first := newStage(t, time.Minute)
+			first.term.away(true)
+			first.start(timedCard(colours))
+			second := &stage{t: t, term: first.term, desk: newFakeDesk(time.Minute), prompt: first.prompt}
+			time.Sleep(foregroundLook / 3)
+			second.start(approvalCard())
+			first.term.away(false)
+			first.pass(2 * foregroundLook)
+			first.sees("Which colour?")
+			first.press("\r")
+			<-first.done
+			synctest.Wait()
+			second.sees("Run this command?")
+			second.press(ctrlC)
+			second.ends(Interrupted)
+		})
+	})
+	t.Run("the end of the wait, and of the owner, end the waiting", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.term.away(true)
+			s.start(timedCard(colours))
+			s.desk.ended <- Ended{Outcome: EndedPending}
+			s.ends(Gone)
+			s.desk = newFakeDesk(time.Minute)
+			s.start(timedCard(colours))
+			s.cancel()
+			<-s.done
+			if !errors.Is(s.err, context.Canceled) || s.desk.said() != "" {
+				t.Error(s.err, s.desk.said())
+			}
+		})
+	})
+	legacy := timedCard(colours)
+	legacy.Timed, legacy.Blocking = false, true
+	for name, card := range map[string]Card{"timed": timedCard(colours), "without a draft on disk": legacy} {
+		t.Run("a card that goes on there comes back with what was typed, "+name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, 0)
+				s.term.onSuspend = func() { s.term.away(true) }
+				s.start(card)
+				s.press("mauve", ctrlZ)
+				s.told("attach detach")
+				if s.term.started {
+					t.Error("it has the terminal still")
+				}
+				s.pass(time.Minute)
+				s.term.away(false)
+				s.pass(foregroundLook)
+				s.sees("Other…: mauve")
+				s.press("!", "\r")
+				s.ends(Answered)
+				s.told("detach attach respond:c=/mauve! detach")
+			})
+		})
+	}
+	t.Run("an untouched one takes up what is left", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, time.Minute)
+			s.term.onSuspend = func() { s.term.away(true) }
+			s.start(timedCard(colours))
+			s.press(ctrlZ)
+			s.desk.remaining = 10 * time.Second
+			s.term.away(false)
+			s.pass(foregroundLook)
+			s.sees("10s")
+			s.pass(10 * time.Second)
+			s.ends(Expired)
 		})
 	})
 }

@@ -53,25 +53,33 @@ func newRunner(ctx context.Context, p *Prompter, card Card, desk Desk) *runner {
 	}
 }
 
-// run brackets the card: turn, claim, terminal, and back in the opposite order.
+// run runs the card, and once more each time that the process had gone to the background.
 func (r *runner) run(ctx context.Context) (res Result, err error) {
-	defer func() { // last, with nothing of ours left
-		if r.raise != nil {
-			err = errors.Join(err, r.p.Terminal.Raise(r.raise))
+	for {
+		if res, err = r.once(ctx); !errors.Is(err, errBackground) {
+			break
 		}
-	}()
-	r.turn = r.p.turns.join(true)
+		r.ended, r.how, r.end = r.desk.Ended(), nil, nil
+	}
+	if r.raise != nil { // with nothing of ours left
+		err = errors.Join(err, r.p.Terminal.Raise(r.raise))
+	}
+	return res, err
+}
+
+// once brackets the card: turn, claim, terminal, and back in the opposite order.
+func (r *runner) once(ctx context.Context) (res Result, err error) {
 	defer func() { r.p.turns.leave(r.turn, r.write) }()
-	if gone, err := r.waitTurn(); gone || err != nil {
+	if gone, err := r.takeTurn(); gone || err != nil {
 		return r.gone(), err
 	}
-	if r.card.keepsDraft() && r.p.Drafts != nil {
+	if r.keepsDraft() && !r.s.touched {
 		if d, ok := r.p.Drafts.Load(r.card.SessionID, r.card.CallID, r.card.Questions); ok {
 			r.s.restore(d)
 		}
 	}
 	defer detach(ctx, r.desk)
-	if !r.card.Continued {
+	if !r.s.late {
 		if err := r.attach(ctx); errors.Is(err, ErrGone) {
 			return r.gone(), nil
 		} else if err != nil {
@@ -97,11 +105,43 @@ func (r *runner) gone() Result {
 	return Result{Outcome: Gone}
 }
 
-// waitTurn waits for the terminal, unless the wait ends first.
-func (r *runner) waitTurn() (gone bool, err error) {
+// foregroundLook is how often a card looks whether the process is in the foreground again:
+// nothing tells so.
+const foregroundLook = 500 * time.Millisecond
+
+// takeTurn waits for the foreground and then for the terminal, in the order in which the cards
+// came, unless the wait of the question ends first. Who waits for the foreground does not hold
+// the terminal: others may write. Its turn is to be left, whatever came of it.
+func (r *runner) takeTurn() (gone bool, err error) {
+	away := r.p.away.join(true)
+	defer func() { r.p.away.leave(away, r.write) }()
+	for ready := away.ready; ; ready = nil {
+		if ready == nil && r.p.Terminal.Foreground() {
+			break
+		}
+		if gone, err := r.waitFor(ready); gone || err != nil {
+			return gone, err
+		}
+	}
+	r.turn = r.p.turns.join(true)
+	r.p.away.leave(away, r.write)
+	return r.waitFor(r.turn.ready)
+}
+
+// waitFor waits until ready is closed, or without one until it is time to look again, unless the
+// wait of the question ends first.
+func (r *runner) waitFor(ready <-chan struct{}) (gone bool, err error) {
+	var look <-chan time.Time
+	if ready == nil {
+		timer := time.NewTimer(foregroundLook)
+		defer timer.Stop()
+		look = timer.C
+	}
 	for {
 		select {
-		case <-r.turn.ready:
+		case <-ready:
+			return false, nil
+		case <-look:
 			return false, nil
 		case <-r.ctx.Done():
 			return false, r.ctx.Err()
