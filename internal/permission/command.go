@@ -40,10 +40,15 @@ func (p *Policy) Command(ctx context.Context, r CommandRequest) (Launch, error) 
 		git = p.gitPlaces(l)
 	}
 	if reason := p.reason(l, r, supported, why, git); reason != "" && !p.grants.cover(line, r.Dir) {
+		exposed := p.exposed(l, r)
 		if err := p.askCommand(ctx, r, line, reason); err != nil {
 			return Launch{}, err
 		}
-		l = p.look() // a person takes time
+		// A person takes time: what was shown must be what the command may write to.
+		l = p.look()
+		if p.exposed(l, r) != exposed || len(git) > 0 && !slices.Equal(p.gitPlaces(l), git) {
+			return Launch{}, &Denied{Message: "The command was not run: the folders that it may write to were changed while approval was waited for. Look at them, and try again."}
+		}
 	}
 	if !supported {
 		return Launch{}, nil
@@ -85,11 +90,25 @@ func (p *Policy) reason(l *look, r CommandRequest, supported bool, why string, g
 }
 
 func (p *Policy) firstReason(l *look, r CommandRequest, supported bool, why string) string {
+	exposed := p.exposed(l, r)
 	switch {
 	case p.Level() == ReadOnly:
-		return "This session is read-only, and a command could change files"
+		reason := "This session is read-only, and a command could change files"
+		if exposed != "" {
+			reason += "; " + exposed
+		}
+		return reason
 	case !supported:
 		return "Commands cannot be held to the workspace here (" + why + ")"
+	}
+	return exposed
+}
+
+// exposed says what a command could change that tools never write to, "" where
+// there is no such thing.
+func (p *Policy) exposed(l *look, r CommandRequest) string {
+	if now, err := resolve(p.workspace); err != nil || now.abs != p.workspace {
+		return p.workspace + " is not the folder any more that it was, and leads elsewhere"
 	}
 	for _, dir := range []string{p.workspace, r.TempDir} {
 		if g, ok := l.overlap(dir); ok {

@@ -525,3 +525,49 @@ func TestNote(t *testing.T) {
 		t.Errorf("note %q", note)
 	}
 }
+
+// TestWhatACommandMayWriteToIsWhatWasShown: folders are looked at again when a person
+// has said yes, since they can have been put elsewhere meanwhile.
+func TestWhatACommandMayWriteToIsWhatWasShown(t *testing.T) {
+	if ok, why := Supported(); !ok {
+		t.Skip(why)
+	}
+	swap := func(b *box, dir string) {
+		if err := os.Rename(dir, dir+".old"); err != nil {
+			b.t.Fatal(err)
+		}
+		b.link(b.home, dir)
+	}
+	for name, c := range map[string]struct {
+		level   Level
+		linked  bool
+		command string
+		during  func(b *box)
+		denied  bool
+	}{
+		"nothing changes":             {ReadOnly, false, "true", func(*box) {}, false},
+		"the workspace":               {ReadOnly, false, "true", func(b *box) { swap(b, b.ws) }, true},
+		"git, nothing changes":        {WorkspaceWrite, true, "git commit -m x", func(*box) {}, false},
+		"git's objects":               {WorkspaceWrite, true, "git commit -m x", func(b *box) { swap(b, b.outside+"/.git/objects") }, true},
+		"a file in the home, linked":  {ReadOnly, false, "true", func(b *box) { b.write(b.home+"/config.yaml", "x"); b.hardLink(b.home+"/config.yaml", b.ws+"/c") }, true},
+		"something else in the place": {ReadOnly, false, "true", func(b *box) { b.write(b.ws+"/new", "x") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t)
+			if c.linked {
+				b.linkWorktree()
+			}
+			b.mkdir(b.dir + "/tmp")
+			who := &person{say: func(Request) Decision { c.during(b); return Decision{Allowed: true} }}
+			p := b.policy(func(cfg *Config) { cfg.Level, cfg.Approver = c.level, who })
+			_, err := p.Command(t.Context(), CommandRequest{Command: c.command, TempDir: b.dir + "/tmp"})
+			var denied *Denied
+			if errors.As(err, &denied) != c.denied || !c.denied && err != nil || len(who.asked) != 1 {
+				t.Errorf("asked %d times: %v", len(who.asked), err)
+			}
+			if denied != nil && !strings.Contains(denied.Message, "were changed while approval was waited for") {
+				t.Error(denied)
+			}
+		})
+	}
+}
