@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from concurrent.futures import Future
-from typing import Any, Callable, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 from .errors import RequestRefused
 from .types import Answer, AnyAnswer, Question, QuestionRequest
@@ -15,8 +16,19 @@ Send = Callable[..., "Future[Any]"]
 
 
 def on_wire(answers: Sequence[AnyAnswer]) -> list[dict[str, Any]]:
-    """A batch of answers as the server takes it."""
-    return [a._wire() if isinstance(a, Answer) else dict(a) for a in answers]
+    """A batch of answers as the server takes it. What is none, or no JSON, is a TypeError or ValueError."""
+    if isinstance(answers, (str, bytes, Mapping)):
+        raise TypeError("answers are a list of Answer or dict, one for each question")
+    wire = []
+    for a in answers:
+        if isinstance(a, Answer):
+            wire.append(a._wire())
+        elif isinstance(a, Mapping):
+            wire.append({"selected": [], **{k: v for k, v in a.items() if v is not None}})
+        else:
+            raise TypeError(f"an answer is an Answer or a dict, not {a!r}")
+    json.dumps(wire)
+    return wire
 
 
 class Wait:

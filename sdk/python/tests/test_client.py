@@ -1,4 +1,5 @@
 import asyncio
+import dataclasses
 import threading
 import unittest
 
@@ -6,6 +7,7 @@ from box import Box, calls
 from deepseek import (
     Answer, AsyncClient, Client, ClientClosed, HandlerFailed, RequestRefused, RunInProgress, RunTimeout, ServerDied, ServerNotFound,
 )
+from deepseek._questions import on_wire
 
 
 class Case(unittest.TestCase):
@@ -53,6 +55,14 @@ class Case(unittest.TestCase):
             r = c.run("go")
         self.assertEqual((r.final_response, r.questions), ("answered", []))
         self.assertIn("9090", next(str(e["data"]) for e in r.events if e["type"] == "tool/result"))
+
+    def test_a_dict_has_the_members_of_an_answer(self):
+        for answer in (Answer("port", custom="3000"), {"id": "port", "custom": "3000"}):
+            self.assertEqual(on_wire([answer]), [{"id": "port", "selected": [], "custom": "3000"}])
+        self.assertEqual(on_wire([dataclasses.asdict(Answer("port", ["9090"]))]), [{"id": "port", "selected": ["9090"]}])
+        for wrong in ("hello", {"id": "port"}, ["hello"]):
+            with self.assertRaises(TypeError):
+                on_wire(wrong)
 
     def test_answer_behind_its_time_is_a_late_one(self):
         waiting = threading.Event()

@@ -30,6 +30,8 @@ FAILING = {
     "label": lambda q: [Answer(q.questions[0].id, ["maybe"])],
     "type": lambda _: "hello",
     "empty": lambda _: [],
+    "no JSON": lambda q: [Answer(q.questions[0].id, custom=b"x")],
+    "a set": lambda q: [{"id": q.questions[0].id, "selected": {"9090"}}],
 }
 
 
@@ -48,7 +50,7 @@ class Handlers(unittest.TestCase):
                     c.run("go", timeout=20)
                 return failed.exception.result
 
-        for name in ("error", "exit", "label", "type"):
+        for name in ("error", "exit", "label", "type", "no JSON"):
             with self.subTest(name):
                 r = fails(FAILING[name])
                 self.assertEqual((r.denied, r.final_response), (1, "after"))
@@ -60,7 +62,7 @@ class Handlers(unittest.TestCase):
         self.assertEqual((r.denied, r.final_response), (1, "after"))
 
     def test_question_without_a_time_whose_handler_fails_is_closed(self):
-        for name, mode in (("label", {"mode": "legacy"}), ("error", {"timeout": -1})):
+        for name, mode in (("label", {"mode": "legacy"}), ("error", {"timeout": -1}), ("a set", {"mode": "legacy"})):
             with self.subTest(name, **mode), Client(**self.box().options("untimed.yaml", on_question=FAILING[name], **mode)) as c:
                 with self.assertRaises(HandlerFailed) as failed:
                     c.run("go", timeout=20)

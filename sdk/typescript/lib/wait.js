@@ -54,6 +54,7 @@ export class Wait {
       if (answers !== null && answers !== undefined && !Array.isArray(answers)) {
         throw new TypeError("a question handler returns an array of answers, or null");
       }
+      JSON.stringify(answers); // what is no JSON could not be sent later
     } catch (err) {
       this.failed(err); // before the agent may go on and the run end
       this.giveUp(true);

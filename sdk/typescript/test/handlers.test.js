@@ -25,6 +25,7 @@ const failing = {
   label: (q) => [{ id: q.questions[0].id, selected: ["maybe"] }],
   type: () => "hello",
   empty: () => [],
+  bigint: (q) => [{ id: q.questions[0].id, selected: [1n] }],
 };
 
 // What a failing handler leaves would wait for ever.
@@ -47,7 +48,7 @@ for (const nothing of [null, undefined]) {
   });
 }
 
-for (const [name, mode] of [["label", { mode: "legacy" }], ["error", { timeout: -1 }]]) {
+for (const [name, mode] of [["label", { mode: "legacy" }], ["error", { timeout: -1 }], ["bigint", { mode: "legacy" }]]) {
   test(`a question without a time whose handler fails is closed: ${name}`, async (t) => {
     const c = await started(t, box(t).options("untimed.yaml", { ...mode, onQuestion: failing[name] }));
     await assert.rejects(c.run("go", { timeoutMs: 20_000 }), (err) => {
