@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"deepseek/internal/remote"
 	"deepseek/internal/session"
 	"deepseek/internal/view"
 )
@@ -56,6 +58,17 @@ func typedPart(id, typed string) string {
 	return id
 }
 
+// activeIn is what can still be answered in a session. Whether its owner lives
+// makes no difference to that.
+func (a *App) activeIn(ctx context.Context, arg string) ([]remote.ActiveQuestion, error) {
+	_, paths, err := a.locate([]string{arg})
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := readQuestions(ctx, a.key(), paths[0], true)
+	return list.Active, err
+}
+
 // completeCalls completes a session and then the id of one of its calls whose
 // question can still be answered.
 func completeCalls(a *App) completion {
@@ -68,17 +81,12 @@ func completeCalls(a *App) completion {
 		default:
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		_, paths, err := a.locate(args)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		// Whether the owner lives makes no difference to what can be answered.
-		list, _, err := readQuestions(cmd.Context(), a.key(), paths[0], true)
+		active, err := a.activeIn(cmd.Context(), args[0])
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var out []string
-		for _, q := range list.Active {
+		for _, q := range active {
 			text := ""
 			if len(q.Questions) > 0 {
 				text = q.Questions[0].Question
@@ -96,17 +104,13 @@ func completeAnswers(a *App, of func(session.Question) []string) completion {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		_, paths, err := a.locate(args[:1])
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		list, _, err := readQuestions(cmd.Context(), a.key(), paths[0], true)
+		active, err := a.activeIn(cmd.Context(), args[0])
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var out []string
 		directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-		for _, batch := range list.Active {
+		for _, batch := range active {
 			if len(args) > 1 && !strings.HasPrefix(batch.CallID, args[1]) {
 				continue
 			}
