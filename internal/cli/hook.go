@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -100,34 +101,39 @@ func (h *hooks) run(note []byte, env []string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
+	// The watcher is there before the command is: this process may be killed at any time.
+	tell, end := watchGroup(mark)
+	defer end()
 	if cmd.Start() != nil {
 		return // whether it can be run is the command's own affair, and how it ends
 	}
 	group := cmd.Process.Pid
+	tell(group)
 	h.note(group, true)
 	defer h.note(group, false)
-	defer watchGroup(group, mark)()
 	started()
 	_ = cmd.Wait()
 	endGroup(ctx, group)
 }
 
-// groupWatcher waits until its standard input ends, as it does with this process
-// too, and then ends the process group $1 unless that ends by itself within $2
-// seconds, and $3 seconds of the watcher's own start. Where the system shows
-// environments, what has left the group is known by the variable $4, which only
-// the command has. It asks every second: the number stays the group's as long as
-// something is in it.
+// groupWatcher reads the number of a process group and waits until its standard
+// input ends, as it does with this process too. Then it ends the group unless that ends by
+// itself within $1 seconds, and $2 seconds of the watcher's own start. Where the
+// system shows environments, what has left the group is known by the variable $3,
+// which only the command has, and so is a group whose number never came: that may
+// not have begun yet, and is looked for to the end. It asks every second: the
+// number stays the group's as long as something is in it.
 const groupWatcher = `trap '' HUP INT TERM QUIT
 left() { grep -lsF -- "$1" /proc/[0-9]*/environ | sed 's,/proc/,,; s,/environ,,'; }
-n=$(($(date +%s) + $3))
+n=$(($(date +%s) + $2))
+read -r group
 read -r _
 n=$((n - $(date +%s)))
-[ "$n" -lt "$2" ] || n=$2
-while kill -s 0 -- "-$1" 2>/dev/null || [ -n "$(left "$4")" ]; do
+[ "$n" -lt "$1" ] || n=$1
+while [ -z "$group" ] || kill -s 0 -- "-$group" 2>/dev/null || [ -n "$(left "$3")" ]; do
 	if [ "$n" -le 0 ]; then
-		kill -s KILL -- "-$1" 2>/dev/null
-		for pid in $(left "$4"); do kill -s KILL "$pid" 2>/dev/null; done
+		[ -z "$group" ] || kill -s KILL -- "-$group" 2>/dev/null
+		for pid in $(left "$3"); do kill -s KILL "$pid" 2>/dev/null; done
 		exit
 	fi
 	n=$((n - 1))
@@ -136,23 +142,24 @@ done`
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
-// watchGroup starts the watcher of a group. The function that it returns ends it,
-// once the group has ended. Where none can be started, this process alone ends
-// the group, as long as it lives.
-func watchGroup(group int, mark string) (end func()) {
-	cmd := exec.Command("/bin/sh", "-c", groupWatcher, "sh", strconv.Itoa(group), seconds(hookAfter), seconds(hookTime), mark)
+// watchGroup starts the watcher of a group that tell names to it once it is there.
+// end ends the watcher, once the group has ended. Where none can be started, this
+// process alone ends the group, as long as it lives.
+func watchGroup(mark string) (tell func(group int), end func()) {
+	cmd := exec.Command("/bin/sh", "-c", groupWatcher, "sh", seconds(hookAfter), seconds(hookTime), mark)
 	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin"}
 	// A group of its own, and the session of the run: orphans are looked for in others.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	in, err := cmd.StdinPipe()
 	if err != nil || cmd.Start() != nil {
-		return func() {}
+		return func(int) {}, func() {}
 	}
-	return func() {
-		_ = cmd.Process.Kill() // it waits, and has begun nothing
-		_ = in.Close()
-		_ = cmd.Wait()
-	}
+	return func(group int) { _, _ = fmt.Fprintln(in, group) }, // a watcher that is gone is none
+		func() {
+			_ = cmd.Process.Kill() // it waits, and has begun nothing
+			_ = in.Close()
+			_ = cmd.Wait()
+		}
 }
 
 // endGroup returns when nothing of a process group runs any more, which it ends
