@@ -125,7 +125,8 @@ func (as *asking) see(ev question.Event, interrupt func()) {
 	}
 	desk := &localDesk{service: as.o.questions, callID: id, ended: make(chan prompt.Ended, 1)}
 	as.cards[id] = &drawing{desk: desk}
-	as.work.Go(func() { as.draw(ev.Card, desk, interrupt) })
+	card := as.prompter.Join(as.o.card(ev.Card), desk) // here, so that the first that is asked comes first
+	as.work.Go(func() { as.draw(ev.Card, card, interrupt) })
 }
 
 func (as *asking) announce(c question.Card) {
@@ -182,8 +183,8 @@ func (as *asking) drawn(callID string, pending bool) bool {
 }
 
 // draw runs one card to its end.
-func (as *asking) draw(c question.Card, desk *localDesk, interrupt func()) {
-	res, err := as.prompter.Run(as.ctx, as.o.card(c), desk)
+func (as *asking) draw(c question.Card, card func(context.Context) (prompt.Result, error), interrupt func()) {
+	res, err := card(as.ctx)
 	as.mu.Lock()
 	pending := as.cards[c.CallID].pending
 	delete(as.cards, c.CallID)

@@ -148,17 +148,18 @@ func (at *attachment) run(ctx context.Context, signals *Signals) (err error) {
 	}
 }
 
-// draw asks one question in a goroutine of its own; the cards take turns.
+// draw asks one question in a goroutine of its own; the cards take turns, in the order asked.
 func (at *attachment) draw(ctx context.Context, cancel context.CancelCauseFunc, screen *view.Screen, p *prompt.Prompter, q answerable) {
 	if at.seen[q.callID] {
 		return
 	}
 	at.seen[q.callID] = true
+	card := p.Join(permitting(prompt.Card{
+		SessionID: at.t.ref, CallID: q.callID, Kind: prompt.KindQuestion, Timed: q.tracked, Blocking: !q.tracked,
+		Questions: q.questions, AnswerCommand: at.app.answerCommand(at.cfg.Home, at.t.ref, q.callID),
+	}, q.kind), &remoteDesk{Desk: at.client.Desk(q.callID)})
 	at.work.Go(func() {
-		res, err := p.Run(ctx, permitting(prompt.Card{
-			SessionID: at.t.ref, CallID: q.callID, Kind: prompt.KindQuestion, Timed: q.tracked, Blocking: !q.tracked,
-			Questions: q.questions, AnswerCommand: at.app.answerCommand(at.cfg.Home, at.t.ref, q.callID),
-		}, q.kind), &remoteDesk{Desk: at.client.Desk(q.callID)})
+		res, err := card(ctx)
 		switch {
 		case err == nil && res.Outcome == prompt.Interrupted:
 			cancel(Signal{Signal: interrupt})

@@ -240,13 +240,16 @@ type stage struct {
 	err    error
 }
 
-func (s *stage) start(card Card) *stage {
+func (s *stage) start(card Card) *stage { return s.play(s.prompt.Join(card, s.desk)) }
+
+// play runs a card that has joined.
+func (s *stage) play(run func(context.Context) (Result, error)) *stage {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.cancel, s.done = cancel, make(chan struct{})
 	s.t.Cleanup(cancel)
 	go func() {
 		defer close(s.done)
-		s.res, s.err = s.prompt.Run(ctx, card, s.desk)
+		s.res, s.err = run(ctx)
 	}()
 	synctest.Wait()
 	return s

@@ -22,7 +22,7 @@ type Screen interface {
 }
 
 // Prompter runs cards on one terminal. Run may be called from several goroutines: cards take
-// turns, in the order in which they came, and one that waits its turn has no claim. A card
+// turns, in the order in which they came (see Join), and one that waits its turn has no claim. A card
 // that its person hid lets a waiting one have the terminal, and keeps its claim and countdown.
 // While the process is in the background a card waits, without a claim, and comes, or comes
 // back with all that was typed, when it is in the foreground again.
@@ -68,10 +68,17 @@ func Reflows(getenv func(string) string) bool {
 // The error is the context's when that ended, Attach's, or wraps ErrTerminal; the Result counts
 // only without an error.
 func (p *Prompter) Run(ctx context.Context, card Card, desk Desk) (Result, error) {
+	return p.Join(card, desk)(ctx)
+}
+
+// Join takes the card's place among those that wait for the terminal, for who asks several at
+// once, each in a goroutine of its own: these would come in any order. What it returns is Run,
+// and is to be called, once.
+func (p *Prompter) Join(card Card, desk Desk) (run func(context.Context) (Result, error)) {
 	if len(card.Questions) == 0 {
-		return Result{}, errors.New("a card without questions")
+		return func(context.Context) (Result, error) { return Result{}, errors.New("a card without questions") }
 	}
-	return newRunner(ctx, p, card, desk).run(ctx)
+	return newRunner(p, card, desk).run
 }
 
 // ending is the error by which a card ends otherwise than by an accepted answer.

@@ -26,6 +26,7 @@ type runner struct {
 	accepted Result // of a delivery
 	end      error  // how the card ended while survey was validating
 
+	away     *turn // the place among those that wait for the foreground, until it is used
 	turn     *turn
 	onScreen bool // the terminal is started and this card's
 	plain    bool
@@ -46,20 +47,21 @@ type runner struct {
 	claims int    // how often a lost claim was made again
 }
 
-func newRunner(ctx context.Context, p *Prompter, card Card, desk Desk) *runner {
+func newRunner(p *Prompter, card Card, desk Desk) *runner {
 	return &runner{
-		p: p, ctx: ctx, card: card, desk: desk, s: newState(card), ended: desk.Ended(),
+		p: p, card: card, desk: desk, s: newState(card), ended: desk.Ended(), away: p.away.join(true),
 		paint: painter{w: p.Terminal, colour: p.Colour, reflow: p.Reflow},
 	}
 }
 
 // run runs the card, and once more each time that the process had gone to the background.
 func (r *runner) run(ctx context.Context) (res Result, err error) {
+	r.ctx = ctx
 	for {
 		if res, err = r.once(ctx); !errors.Is(err, errBackground) {
 			break
 		}
-		r.ended, r.how, r.end = r.desk.Ended(), nil, nil
+		r.ended, r.how, r.end, r.away = r.desk.Ended(), nil, nil, r.p.away.join(true)
 	}
 	if r.raise != nil { // with nothing of ours left
 		err = errors.Join(err, r.p.Terminal.Raise(r.raise))
@@ -113,9 +115,8 @@ const foregroundLook = 500 * time.Millisecond
 // came, unless the wait of the question ends first. Who waits for the foreground does not hold
 // the terminal: others may write. Its turn is to be left, whatever came of it.
 func (r *runner) takeTurn() (gone bool, err error) {
-	away := r.p.away.join(true)
-	defer func() { r.p.away.leave(away, r.write) }()
-	for ready := away.ready; ; ready = nil {
+	defer func() { r.p.away.leave(r.away, r.write) }()
+	for ready := r.away.ready; ; ready = nil {
 		if ready == nil && r.p.Terminal.Foreground() {
 			break
 		}
@@ -124,7 +125,7 @@ func (r *runner) takeTurn() (gone bool, err error) {
 		}
 	}
 	r.turn = r.p.turns.join(true)
-	r.p.away.leave(away, r.write)
+	r.p.away.leave(r.away, r.write)
 	return r.waitFor(r.turn.ready)
 }
 

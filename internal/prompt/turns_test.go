@@ -87,3 +87,22 @@ func TestOthersAreHeardAboveTheCard(t *testing.T) {
 		card.ends(Answered)
 	})
 }
+
+// The goroutines of cards that are asked at once run in any order.
+func TestCardsComeInTheOrderInWhichTheyJoined(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := newStage(t, time.Minute)
+		second := &stage{t: t, term: first.term, desk: newFakeDesk(time.Minute), prompt: first.prompt}
+		one := first.prompt.Join(timedCard(colours), first.desk)
+		two := second.prompt.Join(timedCard(session.Question{ID: "n", Question: "Which name?"}), second.desk)
+		second.play(two)
+		first.misses("Which name?")
+		first.play(one)
+		first.sees("Which colour")
+		first.press("\r")
+		first.ends2(Answered)
+		second.sees("Which name?")
+		second.press("Ann\r")
+		second.ends(Answered)
+	})
+}
