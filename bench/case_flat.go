@@ -22,7 +22,7 @@ func (b *bench) flat(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	n := max(b.runs/4, 1)
+	n := max(b.runs/4, 3) // one pass alone shows the moods of the machine
 	gaps := map[int][]time.Duration{}
 	for i := range n { // in turns, so that the machine's moods meet both
 		for _, steps := range []int{50, 5000, 10000} {
