@@ -1,11 +1,14 @@
 package shell
 
 import (
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -112,29 +115,52 @@ func (f *Family) end(hurry <-chan struct{}, find func() []proc) error {
 
 // table is the one of this process: being a subreaper and having children are
 // matters of the whole process, however many families there are.
-var table = &processTable{mains: map[int]bool{}, families: map[string]bool{}}
+var table = &processTable{id: newID(), mains: map[int]bool{}, families: map[string]bool{}}
+
+func newID() string {
+	var b [5]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
 
 // processTable knows which children are commands, so that orphans can be told
 // from them and reaped by their pid. mu owns its fields, and is held while a
 // command is started or orphans are reaped: none is taken for the other.
+//
+// Between the first command and the end of the last family there is a sweeper.
 type processTable struct {
+	id string // begins the ids of families, and so the marks of all commands of this process
+
 	mu        sync.Mutex
 	prepared  bool
 	prepError error
 	mains     map[int]bool // pids of commands, from their start until they are reaped
 	families  map[string]bool
+	joined    int // families so far
+	sweeper   *sweeper
 }
 
-func (t *processTable) join(family string) {
+// join makes a family known, and returns its id.
+func (t *processTable) join() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.joined++
+	family := fmt.Sprintf("%s-%d", t.id, t.joined)
 	t.families[family] = true
+	return family
 }
 
-func (t *processTable) leave(family string) {
+// leave is called when the family has ended everything of its own.
+func (t *processTable) leave(family string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.families, family)
+	if len(t.families) > 0 {
+		return nil
+	}
+	s := t.sweeper
+	t.sweeper = nil
+	return s.end()
 }
 
 // TakeInOrphans makes this process the one that orphans of its descendants come
@@ -158,11 +184,15 @@ func (t *processTable) prepare() error {
 	return nil
 }
 
-func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd) error {
+// start starts a command whose temporary folder is tmp.
+func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd, tmp string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.prepare(); err != nil {
 		return err
+	}
+	if t.sweeper == nil { // before the command: this process may be killed at any time
+		t.sweeper = startSweeper(t.id+"-", filepath.Dir(tmp))
 	}
 	if err := in.Start(cmd); err != nil {
 		return err

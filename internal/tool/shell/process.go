@@ -67,7 +67,7 @@ func (f *Family) start(ctx context.Context, launch permission.Launch, command, d
 		Env:         slices.Concat(f.environ, launch.Env, []string{"PWD=" + dir, "TMPDIR=" + f.tmp, markName + "=" + mark}),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	err = table.start(launch.Sandbox, cmd)
+	err = table.start(launch.Sandbox, cmd, f.tmp)
 	if cerr := w.Close(); err == nil && cerr != nil {
 		err = cerr
 	}

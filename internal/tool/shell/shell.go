@@ -6,14 +6,13 @@
 // does: what a command left running goes on until the run ends, and is then
 // ended with the family, wherever it went. For that the process becomes a child
 // subreaper (on Linux): orphans of its commands become its own children, and
-// are told from other children by their session.
+// are told from other children by their session. A process of its own, the
+// sweeper, does the same where this one is killed.
 package shell
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -46,7 +45,7 @@ type Env struct {
 // mu owns the fields below it. It is safe for concurrent use.
 type Family struct {
 	env     Env
-	id      string // of the mark
+	id      string // of the mark; no other family of this process has it
 	shell   string
 	environ []string
 	grace   time.Duration // between asking a process to end and ending it
@@ -74,9 +73,9 @@ type Family struct {
 // New makes a family. Nothing is started or written before the first command.
 func New(env Env) *Family {
 	ctx, stop := context.WithCancel(context.Background())
-	f := &Family{
+	return &Family{
 		env:      env,
-		id:       newID(),
+		id:       table.join(),
 		shell:    findShell(env.Environ),
 		environ:  baseEnviron(env.Environ, env.Redact),
 		grace:    2 * time.Second,
@@ -90,14 +89,6 @@ func New(env Env) *Family {
 		sessions: map[int]bool{},
 		left:     map[*process]bool{},
 	}
-	table.join(f.id)
-	return f
-}
-
-func newID() string {
-	var b [8]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
 }
 
 //go:embed bash.md
@@ -137,7 +128,7 @@ func (f *Family) Tools() []tool.Tool {
 // after a grace of two seconds, or as soon as ctx ends, by force. It returns
 // when all are gone and the temporary folder is removed; the error names what
 // could not be. Later calls of tools fail; a second Close does nothing.
-func (f *Family) Close(ctx context.Context) error {
+func (f *Family) Close(ctx context.Context) (err error) {
 	f.mu.Lock()
 	if f.closed {
 		f.mu.Unlock()
@@ -147,7 +138,7 @@ func (f *Family) Close(ctx context.Context) error {
 	f.closed = true
 	started := f.calls > 0
 	f.mu.Unlock()
-	defer table.leave(f.id)
+	defer func() { err = errors.Join(err, table.leave(f.id)) }()
 
 	f.stop()
 	defer context.AfterFunc(ctx, func() { close(f.hurry) })()
@@ -190,6 +181,9 @@ func (f *Family) gone(p *process) {
 	delete(f.left, p)
 }
 
+// tempPrefix begins the names of private folders; the family's id follows.
+const tempPrefix = "deepseek-"
+
 // tempDir is the private folder of the run; it is made, or made again where a
 // command removed it.
 func (f *Family) tempDir() (string, error) {
@@ -207,10 +201,11 @@ func (f *Family) tempDir() (string, error) {
 	if base == "" {
 		base = "/tmp"
 	}
-	dir, err := os.MkdirTemp(base, "deepseek-")
+	name := tempPrefix + f.id + "-"
+	dir, err := os.MkdirTemp(base, name)
 	if err != nil {
 		var other error
-		if dir, other = os.MkdirTemp("/tmp", "deepseek-"); other != nil {
+		if dir, other = os.MkdirTemp("/tmp", name); other != nil {
 			return "", fmt.Errorf("no folder for temporary files: %w", err)
 		}
 	}
