@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // exampleModel asks what the demo model asks and then has enough to say for whatever goes on.
@@ -90,11 +89,11 @@ func (w *world) copyHome(t *testing.T) string {
 // shell runs a line. What it writes into /tmp it writes into a folder of the test.
 func (w *world) shell(t *testing.T, home, line string) (code int, out string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*slower*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tmp := t.TempDir()
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", strings.ReplaceAll(line, " /tmp", " "+tmp))
-	cmd.Dir, cmd.WaitDelay = w.ws, time.Second
+	cmd.Dir, cmd.WaitDelay = w.ws, patience
 	cmd.Env = []string{
 		"HOME=" + home, "EDITOR=vi", "PATH=" + filepath.Join(w.dir, "bin") + ":" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(),
 		"DEEPSEEK_MODEL=script:" + filepath.Join(w.dir, "llm.yaml"),

@@ -43,7 +43,7 @@ import (
 //	term …                      a program on a terminal; see terminal_test.go
 
 // patience bounds every wait for something that has to come.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) {
 	// Scripts wait more than they work, so more of them run at the same time than
@@ -77,7 +77,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Files: scripts, RequireExplicitExec: true, RequireUniqueNames: true,
 		WorkdirRoot: t.TempDir(),
-		Deadline:    time.Now().Add(5 * time.Minute), // one that hangs is ended and named
+		Deadline:    time.Now().Add(8 * time.Minute), // one that hangs is ended and named
 		Setup:       setup, Cmds: commands(),
 		Condition: func(cond string) (bool, error) {
 			if cond == "sandbox" {

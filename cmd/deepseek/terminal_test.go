@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 //	term expect RE…                wait until each RE matches what the screen shows, all at once
 //	! term expect RE…              none of them matches what it shows now
 //	term once RE…                  each RE matches the screen just once
+//	                               (what the screen shows is looked at between two frames of a card)
 //	term wrote RE…                 wait until each RE matches what was written so far, without
 //	                               escapes and lines that were erased
 //	! term wrote RE…               none of them was written so far
@@ -67,19 +69,20 @@ func cmdTerm(ts *testscript.TestScript, neg bool, args []string) {
 	switch args[0] {
 	case "expect":
 		if !neg {
-			t.wait(ts, t.screen, args[1:])
+			t.wait(ts, t.frame, args[1:])
 			return
 		}
-		absent(ts, t.screen(), args[1:])
+		absent(ts, t.whole(ts), args[1:])
 	case "once":
+		screen := t.whole(ts)
 		for _, re := range args[1:] {
-			if n := len(regexp.MustCompile("(?m)"+re).FindAllString(t.screen(), -1)); n != 1 {
-				ts.Fatalf("%q is on the screen %d times:\n%s", re, n, t.screen())
+			if n := len(regexp.MustCompile("(?m)"+re).FindAllString(screen, -1)); n != 1 {
+				ts.Fatalf("%q is on the screen %d times:\n%s", re, n, screen)
 			}
 		}
 	case "wrote":
 		if !neg {
-			t.wait(ts, t.text, args[1:])
+			t.wait(ts, func() (string, bool) { return t.text(), true }, args[1:])
 			return
 		}
 		absent(ts, t.text(), args[1:])
@@ -176,10 +179,42 @@ func startTerminal(ts *testscript.TestScript, args []string) {
 	})
 }
 
+// A card draws a frame with one write, and without wrapping, but it may be read
+// in pieces.
+const frameBegins, frameEnds = "\x1b[?7l", "\x1b[?7h"
+
+// frame is what the screen shows, and whether it is whole: no frame is being
+// drawn, or nobody is there any more to go on with it.
+func (t *terminal) frame() (screen string, whole bool) {
+	select {
+	case <-t.drained:
+		return t.screen(), true
+	default:
+	}
+	t.out.mu.Lock()
+	defer t.out.mu.Unlock()
+	out := t.out.buf.Bytes()
+	return t.shown(), bytes.LastIndex(out, []byte(frameEnds)) >= bytes.LastIndex(out, []byte(frameBegins))
+}
+
+// whole waits for a screen that is whole.
+func (t *terminal) whole(ts *testscript.TestScript) (screen string) {
+	poll(ts, func() (whole bool) {
+		screen, whole = t.frame()
+		return whole
+	}, func() string { return "a frame was begun and not finished:\n" + screen })
+	return screen
+}
+
 // screen is what a person sees.
 func (t *terminal) screen() string {
 	t.out.mu.Lock()
 	defer t.out.mu.Unlock()
+	return t.shown()
+}
+
+// shown is screen with out.mu held.
+func (t *terminal) shown() string {
 	lines := strings.Split(t.vt.String(), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
@@ -200,17 +235,19 @@ func (t *terminal) text() string {
 	return escapes.ReplaceAllString(erased.ReplaceAllString(t.out.buf.String()[t.mark:], ""), "")
 }
 
-func (t *terminal) wait(ts *testscript.TestScript, look func() string, want []string) {
-	var missing string
-	matches := func() bool {
-		seen := look()
+// wait waits until look, which tells also whether what it sees is whole, sees
+// all that is wanted.
+func (t *terminal) wait(ts *testscript.TestScript, look func() (string, bool), want []string) {
+	var seen, missing string
+	matches := func() (whole bool) {
+		seen, whole = look()
 		for _, re := range want {
 			if !regexp.MustCompile("(?m)" + re).MatchString(seen) {
 				missing = re
 				return false
 			}
 		}
-		return true
+		return whole
 	}
 	poll(ts, func() bool {
 		if matches() {
@@ -219,13 +256,13 @@ func (t *terminal) wait(ts *testscript.TestScript, look func() string, want []st
 		select {
 		case <-t.drained:
 			if !matches() {
-				ts.Fatalf("it ended without showing %q:\n%s", missing, look())
+				ts.Fatalf("it ended without showing %q:\n%s", missing, seen)
 			}
 			return true
 		default:
 			return false
 		}
-	}, func() string { return fmt.Sprintf("%q is not shown:\n%s", missing, look()) })
+	}, func() string { return fmt.Sprintf("%q is not shown:\n%s", missing, seen) })
 }
 
 func (t *terminal) end(ts *testscript.TestScript, code int) {
