@@ -54,40 +54,57 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	if err != nil {
 		return err
 	}
-	notLive := &Coded{Exit: ExitBusy, Code: "NOT_LIVE", Message: "nobody runs session " + t.ref + " now", Hint: "answer its questions with: " + a.command(cfg.Home, "answer", t.ref)}
-	owner, ok := a.store(cfg.Home).LiveOwner(ctx, t.path)
-	if !ok {
-		return notLive
+	owner, err := logstore.ReadOwner(t.path)
+	if err != nil || owner.Socket == "" {
+		return a.notLive(cfg, t)
 	}
 	if ofRoot(t.path, owner) {
+		if !remote.Probe(ctx, owner.Socket) {
+			return a.notLive(cfg, t)
+		}
 		return a.reachable(cfg.Home, owner.Busy(t.path))
-	}
-	if why := a.noPrompt(); why != "" {
-		return usagef("attach needs a terminal: %s\nanswer with `deepseek answer` and its flags instead", why)
 	}
 	ctx, signals := Watch(ctx, a.Exit)
 	defer signals.Stop()
-	c, err := remote.Dial(ctx, owner.Socket, remote.WithRedact(a.key().Bytes))
+	c, err := a.dialOwner(ctx, cfg, t, owner)
 	if err != nil {
-		return refusedHere(err, notLive)
+		return err
+	}
+	if why := a.noPrompt(); why != "" {
+		return errors.Join(usagef("attach needs a terminal: %s\nanswer with `deepseek answer` and its flags instead", why), c.Close())
 	}
 	at := &attachment{app: a, cfg: cfg, t: t, client: c, seen: map[string]bool{}}
 	return errors.Join(at.run(ctx, signals), c.Close())
 }
 
-// refusedHere gives a refusal to serve this process its exit code. An owner that
-// is leaving asks nothing any more: that is notLive.
-func refusedHere(err error, notLive *Coded) error {
+// notLive is the refusal where no run asks anything.
+func (a *App) notLive(cfg *config.Config, t target) error {
+	return &Coded{Exit: ExitBusy, Code: "NOT_LIVE", Message: "nobody runs session " + t.ref + " now", Hint: "answer its questions with: " + a.command(cfg.Home, "answer", t.ref)}
+}
+
+// dialOwner connects to the owner of a session. One that takes the connection and
+// has too much to do to say a word is waited for, as long as reach does; one that
+// is leaving asks nothing any more and is none.
+func (a *App) dialOwner(ctx context.Context, cfg *config.Config, t target, owner logstore.Owner) (*remote.Client, error) {
+	bound, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	c, err := remote.Dial(bound, owner.Socket, remote.WithRedact(a.key().Bytes))
 	var refused *remote.Error
-	if errors.As(err, &refused) {
-		switch refused.Code {
-		case remote.CodeCallerIsTool:
-			return &Coded{Exit: ExitUsage, Code: refused.Code, Message: refused.Message}
-		case remote.CodeOwnerLeaving:
-			return notLive
-		}
+	switch {
+	case err == nil:
+		return c, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case bound.Err() != nil:
+		return nil, &logstore.BusyError{Path: t.path} // whose it is only an answer tells
+	case errors.Is(err, remote.ErrNotDelivered):
+		return nil, a.notLive(cfg, t)
+	case errors.As(err, &refused) && refused.Code == remote.CodeCallerIsTool:
+		return nil, &Coded{Exit: ExitUsage, Code: refused.Code, Message: refused.Message}
+	case errors.As(err, &refused) && refused.Code == remote.CodeOwnerLeaving:
+		return nil, a.notLive(cfg, t)
 	}
-	return err
+	return nil, err
 }
 
 // attachment is one `attach` at work. seen belongs to run's goroutine; each
