@@ -15,7 +15,7 @@ type commandLine struct {
 
 // parse never fails: what bash will not read either is no simple command.
 func parse(command string) commandLine {
-	line := commandLine{text: strings.TrimSpace(command)}
+	line := commandLine{text: strings.Trim(command, " \t\n")} // what bash takes for blanks, and nothing more
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil {
 		return line
@@ -26,7 +26,8 @@ func parse(command string) commandLine {
 		}
 		return true
 	})
-	if len(file.Stmts) != 1 {
+	// To bash a carriage return is part of a word; the parser leaves it out.
+	if len(file.Stmts) != 1 || strings.Contains(command, "\r") {
 		return line
 	}
 	stmt := file.Stmts[0]
