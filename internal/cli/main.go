@@ -29,6 +29,7 @@ type App struct {
 	json      bool          // failures are told on stdout too, as JSON
 	running   bool          // a command's own function was reached
 	guard     *prompt.Guard // of the terminal's modes; nil where there is none
+	signaled  *signalNote
 }
 
 type globalOptions struct{ home, cwd, config string }
@@ -41,6 +42,7 @@ func Main(argv []string, streams Streams, env []string) (code int) {
 		return ExitOK
 	}
 	a := newApp(streams, env)
+	defer a.signaled.end()
 	defer a.guard.Close()
 	// Asking for SIGPIPE makes writing to a closed stdout an error instead of
 	// the end; ignoring it would be inherited by every child.
@@ -56,7 +58,7 @@ func Main(argv []string, streams Streams, env []string) (code int) {
 }
 
 func newApp(streams Streams, env []string) *App {
-	a := &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams}
+	a := &App{Out: &output{to: streams.Out}, Err: &output{to: streams.Err}, Env: env, Exit: os.Exit, streams: streams, signaled: newSignalNote()}
 	a.hide(strings.TrimSpace(a.Getenv(config.KeyVariable)))
 	if a.Getenv("GITHUB_ACTIONS") == "true" {
 		a.Err.guard = newWorkflowGuard()
@@ -71,10 +73,9 @@ func newApp(streams Streams, env []string) *App {
 func (a *App) run(args []string) error {
 	root := newRoot(a, needed(args))
 	root.SetArgs(append([]string{}, args...)) // never nil: cobra would take the process's own
-	ctx, signaled := withSignalNote(context.Background())
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := root.ExecuteContextC(context.WithValue(context.Background(), signalNoteKey{}, a.signaled))
 	var coded *Coded
-	if sig := signaled.Load(); sig != nil && errors.Is(err, context.Canceled) && !errors.As(err, &coded) {
+	if sig := a.signaled.sig.Load(); sig != nil && errors.Is(err, context.Canceled) && !errors.As(err, &coded) {
 		return *sig
 	}
 	if cause := a.Out.failed(); cause != nil && errors.Is(err, cause) {

@@ -37,13 +37,14 @@ func (s Signal) Exit() int { return ExitSignal + int(s.Signal) }
 // signal that was ignored when the program was started (nohup, a background job
 // of a script) stays ignored.
 //
-// One goroutine, ended by Stop, reads the signals; the list of last deeds is
-// under mu. Methods are safe for concurrent use.
+// One goroutine reads the signals, until Stop, or after a first signal until the
+// end of the signalNote. The list of last deeds is under mu. Methods are safe for
+// concurrent use.
 type Signals struct {
 	exit func(code int)
 	in   chan os.Signal
 	quit chan struct{}
-	done chan struct{}
+	done chan struct{} // closed when the goroutine has heard of quit, or has ended
 	once sync.Once
 
 	mu   sync.Mutex
@@ -61,44 +62,61 @@ func Watch(parent context.Context, exit func(code int)) (context.Context, *Signa
 		}
 	}
 	ctx, cancel := context.WithCancelCause(parent)
-	go s.loop(cancel, noteOf(parent))
+	note := noteOf(parent)
+	note.reading.Go(func() { s.loop(cancel, note) })
 	return ctx, s
 }
 
-// signalNote is the first signal that ended the context of a command. What the
-// command returns then is often no more than that its context was cancelled;
-// Main, which says how the process ended, finds the signal here.
-type signalNote = atomic.Pointer[Signal]
+// signalNote is what the commands' Watches leave to Main. sig is the first signal
+// that ended the context of a command: what the command returns then is often no
+// more than that its context was cancelled, and Main says how the process ended.
+// After such a signal there is always somebody who reads signals, up to end, so
+// that the second one is never a death by that signal.
+type signalNote struct {
+	sig     atomic.Pointer[Signal]
+	over    chan struct{} // closed by end; nil where nobody asks
+	reading sync.WaitGroup
+}
+
+func newSignalNote() *signalNote { return &signalNote{over: make(chan struct{})} }
+
+// end returns when nobody reads signals any more. All Watches are stopped before.
+func (n *signalNote) end() {
+	close(n.over)
+	n.reading.Wait()
+}
 
 type signalNoteKey struct{}
-
-// withSignalNote makes a context whose Watch leaves a note.
-func withSignalNote(ctx context.Context) (context.Context, *signalNote) {
-	note := new(signalNote)
-	return context.WithValue(ctx, signalNoteKey{}, note), note
-}
 
 func noteOf(ctx context.Context) *signalNote {
 	if note, ok := ctx.Value(signalNoteKey{}).(*signalNote); ok {
 		return note
 	}
-	return new(signalNote) // nobody asks
+	return new(signalNote)
 }
 
 func (s *Signals) loop(cancel context.CancelCauseFunc, note *signalNote) {
-	defer close(s.done)
+	stopped := sync.OnceFunc(func() { close(s.done) })
+	defer stopped()
 	defer cancel(nil)
-	for first := true; ; first = false {
+	defer signal.Stop(s.in)
+	quit := s.quit
+	for first := true; ; {
 		select {
-		case <-s.quit:
-			return
+		case <-quit:
+			if first || note.over == nil || quit == note.over {
+				return
+			}
+			quit = note.over
+			stopped()
 		case got := <-s.in:
 			sig, ok := got.(syscall.Signal)
 			if !ok {
 				continue
 			}
 			if first {
-				note.CompareAndSwap(nil, &Signal{sig})
+				first = false
+				note.sig.CompareAndSwap(nil, &Signal{sig})
 				cancel(Signal{sig})
 				continue
 			}
@@ -142,11 +160,9 @@ func (s *Signals) runLast() {
 	}
 }
 
-// Stop gives the signals back and waits for the goroutine.
+// Stop ends the context, and gives the signals back if none has come or nobody
+// does it later.
 func (s *Signals) Stop() {
-	s.once.Do(func() {
-		signal.Stop(s.in)
-		close(s.quit)
-	})
+	s.once.Do(func() { close(s.quit) })
 	<-s.done
 }

@@ -44,6 +44,22 @@ func TestARealSignalArrives(t *testing.T) {
 	}
 }
 
+func TestASecondSignalOnTheWayOutEndsTheProcessWithItsCode(t *testing.T) {
+	note := newSignalNote()
+	exited := make(chan int, 1)
+	ctx, s := Watch(context.WithValue(t.Context(), signalNoteKey{}, note), func(code int) { exited <- code })
+	s.Raise(syscall.SIGTERM)
+	<-ctx.Done()
+	s.Stop()
+	if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil { // to which nobody listening is the end
+		t.Fatal(err)
+	}
+	if code := <-exited; code != 143 {
+		t.Errorf("exit %d", code)
+	}
+	note.end()
+}
+
 func TestStopEndsTheContextWithoutASignal(t *testing.T) {
 	ctx, s := Watch(t.Context(), func(int) {})
 	s.Stop()
