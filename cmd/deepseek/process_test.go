@@ -189,12 +189,15 @@ func cmdWaiterr(ts *testscript.TestScript, neg bool, args []string) {
 
 var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 
-// cmdSignal: signal NAME SIG
+// cmdSignal: signal NAME SIG. A second signal may come when the first has ended the
+// program already; finish tells what ended it.
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
 	usage(ts, neg, len(args) == 2 && signals[args[1]] != 0, "signal NAME INT|TERM|HUP|KILL|STOP|CONT")
 	p := running(ts, args[0])
 	p.asked = time.Now()
-	ts.Check(p.cmd.Process.Signal(signals[args[1]]))
+	if err := p.cmd.Process.Signal(signals[args[1]]); !errors.Is(err, os.ErrProcessDone) {
+		ts.Check(err)
+	}
 }
 
 // cmdKill9: kill9 NAME
