@@ -37,7 +37,7 @@ import (
 //	                            that under the race detector; stdout and stderr are then its
 //	session VAR [NAME]          the id of the session, from stderr (of NAME); VAR_LOG is its file
 //	waitfile FILE [VAR]         wait for a file with a whole line; VAR becomes its first line
-//	gone FILE                   no process whose pid is a line of FILE runs any more
+//	gone [-wait] FILE           no process whose pid is a line of FILE runs any more; wait until that is so
 //	jsonl [-exact] FILE TYPE…   a session log is sound and has these events in this order
 //	json FILE[:LINE] PATH=VALUE…   what stands in a JSON object; also PATH~RE, and PATH! for "absent"
 //	term …                      a program on a terminal; see terminal_test.go

@@ -62,19 +62,32 @@ func cmdWaitfile(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdGone: gone FILE
+// cmdGone: gone [-wait] FILE
 func cmdGone(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 1, "gone FILE")
-	pids := strings.Fields(ts.ReadFile(args[0]))
-	if len(pids) == 0 {
-		ts.Fatalf("no pid in %s", args[0])
-	}
-	for _, word := range pids {
-		pid, err := strconv.Atoi(word)
-		ts.Check(err)
-		if alive(pid) {
-			ts.Fatalf("process %d still runs", pid)
+	wait := len(args) == 2 && args[0] == "-wait"
+	usage(ts, neg, wait || len(args) == 1, "gone [-wait] FILE")
+	var runs int
+	still := func() string { return fmt.Sprintf("process %d still runs", runs) }
+	none := func() bool {
+		pids := strings.Fields(ts.ReadFile(args[len(args)-1]))
+		if len(pids) == 0 {
+			ts.Fatalf("no pid in %s", args[len(args)-1])
 		}
+		for _, word := range pids {
+			var err error
+			runs, err = strconv.Atoi(word)
+			ts.Check(err)
+			if alive(runs) {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case wait:
+		poll(ts, none, still)
+	case !none():
+		ts.Fatalf("%s", still())
 	}
 }
 
