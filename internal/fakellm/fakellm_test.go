@@ -142,7 +142,7 @@ func TestHoldIsReleased(t *testing.T) {
 			_, out, err := post(t, s, bodyOf(hi))
 			done <- fmt.Sprint(out, err)
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		if err := s.Wait(ctx, n); err != nil {
 			t.Fatal(err)
 		}

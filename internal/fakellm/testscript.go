@@ -12,7 +12,7 @@ import (
 )
 
 // waitLimit bounds fakellm-wait in a script, which has no deadline of its own.
-const waitLimit = 30 * time.Second
+const waitLimit = time.Minute
 
 // ReportTo is the key under which a script's Setup puts what is told of broken
 // rules: Env.Values[ReportTo] = Env.T(). Without it they are only logged.
