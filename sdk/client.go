@@ -59,6 +59,7 @@ type run struct {
 	sessionID string // guarded by the client's mu, as is what follows
 	failure   error  // of a question handler
 	broken    error  // the interval cannot be understood
+	abandoned bool   // before its session had a name
 }
 
 // Parameters of requests.
@@ -223,6 +224,9 @@ func (c *Client) begun(r *run, raw json.RawMessage) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.sessionID = v.SessionID
+	if r.abandoned {
+		c.cancelRun(r.sessionID)
+	}
 	done, err := r.receipt(v.SessionID, v.MessageID)
 	if done || err != nil {
 		r.broken = err
@@ -269,13 +273,18 @@ func (c *Client) why(err error) error {
 func (c *Client) abandon(ctx context.Context, r *run) error {
 	c.mu.Lock()
 	id, failure := r.sessionID, r.failure
+	r.abandoned = id == "" // then begun cancels it
 	c.mu.Unlock()
 	if id != "" {
-		// The run is given up whatever comes of it.
-		c.conn.send("session/cancel", map[string]any{"sessionId": id, "keepInbox": true}, nil)
+		c.cancelRun(id)
 	}
 	if failure != nil {
 		return errors.Join(context.Cause(ctx), failure)
 	}
 	return context.Cause(ctx)
+}
+
+// cancelRun cancels what is given up whatever comes of it.
+func (c *Client) cancelRun(sessionID string) {
+	c.conn.send("session/cancel", map[string]any{"sessionId": sessionID, "keepInbox": true}, nil)
 }

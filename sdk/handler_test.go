@@ -3,6 +3,8 @@ package deepseek_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -98,8 +100,8 @@ func TestAnEmptyListOfAnswersIsABadAnswer(t *testing.T) {
 func TestARunThatIsCutShortTellsOfItsHandler(t *testing.T) {
 	t.Parallel()
 	b := newBox(t)
-	o := b.options("asking.yaml")
-	o.OnQuestion = failing["error"]
+	o := b.options("closed.yaml") // whose command comes behind the failure
+	o.OnQuestion, o.Timeout = failing["error"], -1
 	c := b.start(o)
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
@@ -116,6 +118,36 @@ func TestARunThatIsCutShortTellsOfItsHandler(t *testing.T) {
 	var failed *deepseek.HandlerError
 	if !errors.Is(err, context.Canceled) || !errors.As(err, &failed) || !strings.Contains(err.Error(), "oh") {
 		t.Errorf("%v", err)
+	}
+}
+
+// slow answers the second request when it may, and notes what comes behind it.
+const slow = `
+read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read -r l; until [ -e "$0/go" ]; do sleep 0.02; done; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","messageId":"m"}}'
+read -r l; echo "$l" >"$0/third"; echo '{"jsonrpc":"2.0","method":"session.status","params":{"sessionId":"s","status":"idle"}}'
+cat >/dev/null`
+
+func TestARunIsCancelledThoughItsPromptIsNotAnsweredYet(t *testing.T) {
+	t.Parallel()
+	b := newBox(t)
+	c := b.start(deepseek.Options{Command: []string{"sh", "-c", slow, b.ws}})
+	told := c.Events(testContext(t), "s")
+	ctx, cancel := context.WithCancel(testContext(t))
+	cancel()
+	if _, err := c.Run(ctx, "go"); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	b.release()
+	for _, err := range told {
+		if err != nil {
+			t.Fatalf("nothing came behind the prompt: %v", err)
+		}
+		break
+	}
+	third, err := os.ReadFile(filepath.Join(b.ws, "third"))
+	if err != nil || !strings.Contains(string(third), `"session/cancel"`) || !strings.Contains(string(third), `"s"`) {
+		t.Errorf("%s %v", third, err)
 	}
 }
 

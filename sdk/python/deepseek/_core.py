@@ -25,6 +25,7 @@ class Run:
         self.interval = Interval()
         self.result: "Future[RunResult]" = Future()
         self.failure: Optional[BaseException] = None  # of a question handler
+        self.abandoned = False  # before its session had a name; guarded by the core's _mu
 
 
 class Feed:
@@ -72,7 +73,11 @@ class Core:
             params["sessionId"] = session_id
 
         def begun(r: dict[str, Any]) -> None:
-            run.session_id = r["sessionId"]
+            with self._mu:
+                run.session_id = r["sessionId"]
+                abandoned = run.abandoned
+            if abandoned:
+                self._cancel(run)
             if run.interval.receipt(r["sessionId"], r["messageId"]):
                 self._finish(run)
 
@@ -97,8 +102,13 @@ class Core:
     def abandon(self, run: Run) -> None:
         """Cancels a run that nobody waits for any more. What is queued is kept."""
         self._drop(run)
-        if run.session_id is not None:
-            self.request("session/cancel", {"sessionId": run.session_id, "keepInbox": True})
+        with self._mu:
+            run.abandoned = run.session_id is None  # then begun cancels it
+        if not run.abandoned:
+            self._cancel(run)
+
+    def _cancel(self, run: Run) -> None:
+        self.request("session/cancel", {"sessionId": run.session_id, "keepInbox": True})
 
     def _drop(self, run: Run) -> None:
         with self._mu:

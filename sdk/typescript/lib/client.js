@@ -8,7 +8,7 @@ import { Wait } from "./wait.js";
 
 /**
  * @typedef {{sessionId: string | undefined, interval: Interval, failure: {error: unknown} | undefined,
- *   resolve: (r: import("./index.js").RunResult) => void, reject: (err: unknown) => void}} Run
+ *   abandoned: boolean, resolve: (r: import("./index.js").RunResult) => void, reject: (err: unknown) => void}} Run
  */
 
 /** A server of sessions and the connection to it; see index.d.ts. */
@@ -58,13 +58,14 @@ export class Client {
       throw new RunInProgress(`a run of session ${sessionId} is at work already`);
     }
     /** @type {Run} */
-    const run = { sessionId, interval: new Interval(), failure: undefined, resolve: () => {}, reject: () => {} };
+    const run = { sessionId, interval: new Interval(), failure: undefined, abandoned: false, resolve: () => {}, reject: () => {} };
     const result = new Promise((resolve, reject) => Object.assign(run, { resolve, reject }));
     this.runs.add(run);
     const params = { ...(sessionId !== undefined && { sessionId }), ...message(task) };
     this.connection
       .request("session/prompt", params, (r) => {
         run.sessionId = r.sessionId;
+        if (run.abandoned) this.cancelRun(run);
         if (run.interval.receipt(r.sessionId, r.messageId)) this.finish(run);
       })
       .catch(run.reject);
@@ -182,7 +183,12 @@ export class Client {
   /** @param {Run} run @param {unknown} why */
   abandon(run, why) {
     run.reject(why);
-    if (run.sessionId === undefined) return;
+    run.abandoned = run.sessionId === undefined; // then the answer to its prompt cancels it
+    if (!run.abandoned) this.cancelRun(run);
+  }
+
+  /** @param {Run} run */
+  cancelRun(run) {
     // The run is given up either way.
     this.connection.request("session/cancel", { sessionId: run.sessionId, keepInbox: true }).catch(() => {});
   }

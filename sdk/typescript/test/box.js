@@ -7,9 +7,16 @@ import { fileURLToPath } from "node:url";
 export const server = [process.env.DEEPSEEK ?? "deepseek", "rpc"];
 export const script = (name) => `script:${fileURLToPath(new URL(`../../testdata/${name}`, import.meta.url))}`;
 
-export function box(t) {
+// They go when all servers have ended. What is to be done after a test is done in
+// the order in which it was asked for, so that would be too early.
+const dirs = [];
+process.once("exit", () => {
+  for (const dir of dirs) rmSync(dir, { recursive: true, force: true });
+});
+
+export function box() {
   const dir = realpathSync(mkdtempSync(join(tmpdir(), "sdk")));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  dirs.push(dir);
   const home = join(dir, "home");
   const ws = join(dir, "ws");
   mkdirSync(home);

@@ -14,7 +14,7 @@ async function started(t, options) {
 }
 
 test("run and go on", async (t) => {
-  const b = box(t);
+  const b = box();
   const c = await started(t, b.options("plain.yaml"));
   const one = await c.run("go");
   assert.deepEqual([one.finalResponse, one.finishReason, one.steps, one.questions], ["first", "completed", 1, []]);
@@ -36,22 +36,21 @@ test("run and go on", async (t) => {
 });
 
 test("a handler answers", async (t) => {
-  const b = box(t);
-  b.release();
+  const b = box();
   const asked = [];
   const onQuestion = (q) => {
     asked.push(q);
     return [{ id: "port", selected: ["9090"] }];
   };
-  const c = await started(t, b.options("asking.yaml", { onQuestion }));
+  const c = await started(t, b.options("asked.yaml", { onQuestion }));
   const r = await c.run("go");
   assert.deepEqual([r.finalResponse, r.questions], ["answered", []]);
   assert.deepEqual([asked[0].kind, asked[0].timed, asked[0].questions[0].options[1].label], ["question", true, "9090"]);
-  assert.ok(asked[0].remainingMs > 0 && asked[0].remainingMs <= 1000);
+  assert.ok(asked[0].remainingMs > 0 && asked[0].remainingMs <= 600_000);
 });
 
 test("an answer behind its time is a late one", async (t) => {
-  const b = box(t);
+  const b = box();
   let waiting;
   const gone = new Promise((resolve) => (waiting = resolve));
   const onQuestion = async () => {
@@ -74,7 +73,7 @@ test("an answer behind its time is a late one", async (t) => {
 });
 
 test("a handler that fails leaves the question", async (t) => {
-  const b = box(t);
+  const b = box();
   b.release();
   const cause = new Error("oh");
   const c = await started(t, b.options("asking.yaml", { onQuestion: () => { throw cause; } }));
@@ -87,28 +86,54 @@ test("a handler that fails leaves the question", async (t) => {
   });
 });
 
-test("a timeout cancels the run", async (t) => {
-  const b = box(t);
+test("one run of a session at a time", async (t) => {
+  const b = box();
   const c = await started(t, b.options("waiting.yaml"));
   const told = c.events();
-  const run = assert.rejects(c.run("go", { timeoutMs: 1000 }), deepseek.RunTimeout);
-  let sessionId;
+  const run = c.run("go");
   for await (const n of told) {
-    if (calls(n, "wait1")) {
-      ({ sessionId } = n);
-      await assert.rejects(c.run("x", { sessionId }), deepseek.RunInProgress);
-    }
-    if (n.event?.type === "turn/end") {
-      assert.equal(n.event.data.reason.kind, "aborted");
-      break;
-    }
+    if (!calls(n, "wait1")) continue;
+    await assert.rejects(c.run("x", { sessionId: n.sessionId }), deepseek.RunInProgress);
+    break;
   }
-  await run;
+  b.release();
+  assert.equal((await run).finalResponse, "late");
+});
+
+test("a timeout cancels the run", async (t) => {
+  const b = box();
+  const c = await started(t, b.options("second.yaml"));
+  const { sessionId } = await c.run("first");
+  const told = c.events({ sessionId });
+  await assert.rejects(c.run("go", { sessionId, timeoutMs: 1000 }), (err) => err instanceof deepseek.RunTimeout && err.sessionId === sessionId);
+  for await (const n of told) if (n.params.status === "idle") break; // the command would wait for ever
+  const ends = [];
+  for await (const e of c.read(sessionId)) if (e.type === "turn/end") ends.push(e.data.reason.kind);
+  assert.match(ends.join(), /^completed(,aborted)?$/); // a machine may be so slow that the turn has not begun
+  b.release();
   assert.equal((await c.run("go on", { sessionId })).finalResponse, "late");
 });
 
+// Answers the second request when it may, and notes what comes behind it.
+const slow = `
+read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read -r l; until [ -e "$0/go" ]; do sleep 0.02; done; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","messageId":"m"}}'
+read -r l; echo "$l" >"$0/third"; echo '{"jsonrpc":"2.0","method":"session.status","params":{"sessionId":"s","status":"idle"}}'
+cat >/dev/null`;
+
+test("a timeout cancels the run though its prompt is not answered yet", async (t) => {
+  const b = box();
+  const c = await started(t, { command: ["sh", "-c", slow, b.ws] });
+  const told = c.events({ sessionId: "s" });
+  await assert.rejects(c.run("go", { timeoutMs: 1 }), deepseek.RunTimeout);
+  b.release();
+  await told.next();
+  const third = JSON.parse(readFileSync(`${b.ws}/third`, "utf8"));
+  assert.deepEqual([third.method, third.params], ["session/cancel", { sessionId: "s", keepInbox: true }]);
+});
+
 test("servers that are not there, or end", async (t) => {
-  const b = box(t);
+  const b = box();
   await assert.rejects(Client.start({ command: [`${b.ws}/nothing`] }), deepseek.ServerNotFound);
   for (const [command, want] of [
     ["exit 3", /status 3/],
@@ -122,7 +147,7 @@ test("servers that are not there, or end", async (t) => {
 });
 
 test("a run in hand ends with the client", async (t) => {
-  const b = box(t);
+  const b = box();
   const c = await started(t, b.options("waiting.yaml"));
   const told = c.events();
   const run = assert.rejects(c.run("go"), deepseek.ClientClosed);
