@@ -3,8 +3,11 @@ package deepseek_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,6 +21,11 @@ const serverVariable = "DEEPSEEK_TEST_SERVER"
 func TestMain(m *testing.M) {
 	if os.Getenv(serverVariable) != "" {
 		os.Exit(cli.Main(os.Args, cli.Std(), os.Environ()))
+	}
+	// Tests wait more than they work, so more of them run at the same time than there
+	// are processors. A -parallel on the command line stands against it.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -109,9 +117,10 @@ func calls(n deepseek.Notification, id string) bool {
 	return json.Unmarshal(n.Event.Data, &v) == nil && v.CallID == id
 }
 
+// testContext ends what hangs.
 func testContext(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -3,7 +3,7 @@ import sys
 import unittest
 
 from box import Box
-from deepseek import Answer, AsyncClient, Client, HandlerFailed, RequestRefused, RunTimeout
+from deepseek import Answer, AsyncClient, Client, HandlerFailed, RequestRefused
 
 # Answers the second request with an error that names none.
 UNNAMED = """
@@ -47,7 +47,7 @@ class Handlers(unittest.TestCase):
         def fails(handler):
             with Client(**self.box().options("approval.yaml", permission="workspace-write", on_approval=handler)) as c:
                 with self.assertRaises(HandlerFailed) as failed:
-                    c.run("go", timeout=20)
+                    c.run("go", timeout=120)
                 return failed.exception.result
 
         for name in ("error", "exit", "label", "type", "no JSON"):
@@ -58,14 +58,14 @@ class Handlers(unittest.TestCase):
     def test_no_answer_to_an_approval_is_a_no(self):
         options = self.box().options("approval.yaml", permission="workspace-write", on_approval=lambda _: None)
         with Client(**options) as c:
-            r = c.run("go", timeout=20)
+            r = c.run("go", timeout=120)
         self.assertEqual((r.denied, r.final_response), (1, "after"))
 
     def test_question_without_a_time_whose_handler_fails_is_closed(self):
         for name, mode in (("label", {"mode": "legacy"}), ("error", {"timeout": -1}), ("a set", {"mode": "legacy"})):
             with self.subTest(name, **mode), Client(**self.box().options("untimed.yaml", on_question=FAILING[name], **mode)) as c:
                 with self.assertRaises(HandlerFailed) as failed:
-                    c.run("go", timeout=20)
+                    c.run("go", timeout=120)
                 r = failed.exception.result
                 self.assertEqual((r.finish_reason, r.final_response), ("completed", "after"))
 
@@ -78,7 +78,7 @@ class Handlers(unittest.TestCase):
             options = self.box().options("approval.yaml", permission="workspace-write", on_approval=handler)
             async with AsyncClient(**options) as c:
                 with self.assertRaises(HandlerFailed) as failed:
-                    await c.run("go", timeout=20)
+                    await c.run("go", timeout=120)
                 self.assertIsInstance(failed.exception.__cause__, KeyError)
                 self.assertEqual(failed.exception.result.denied, 1)
 
@@ -94,26 +94,10 @@ class Handlers(unittest.TestCase):
         self.assertEqual(cause.code, "BAD_ANSWER")
         self.assertIn('question "port" is not answered', str(cause))
 
-    def test_run_that_is_cut_short_tells_of_its_handler(self):
-        with Client(**self.box().options("asking.yaml", on_question=raises)) as c:
-            with self.assertRaises(RunTimeout) as late:
-                c.run("go", timeout=3)
-        self.assertIsInstance(late.exception.__cause__, KeyError)
-        self.assertIn("oh", str(late.exception))
-
-    def test_async_run_that_is_cut_short_tells_of_its_handler(self):
-        async def main():
-            async with AsyncClient(**self.box().options("asking.yaml", on_question=raises)) as c:
-                with self.assertRaises(RunTimeout) as late:
-                    await c.run("go", timeout=3)
-                self.assertIsInstance(late.exception.__cause__, KeyError)
-
-        asyncio.run(main())
-
     def test_request_that_is_too_long_is_refused(self):
         with Client(**self.box().options("plain.yaml")) as c:
             with self.assertRaises(RequestRefused) as refused:
-                c.run("\x01" * (11 << 20), timeout=20)  # what counts is the line: six bytes for each
+                c.run("\x01" * (11 << 20), timeout=120)  # what counts is the line: six bytes for each
             self.assertEqual(refused.exception.code, "INVALID_REQUEST")
             self.assertIn("67108864", str(refused.exception))
             self.assertEqual(c.run("go").final_response, "first")
@@ -126,9 +110,9 @@ class Handlers(unittest.TestCase):
             self.assertEqual(int(size), rest + costs)
 
     def test_error_without_an_id_fails_the_request_in_hand(self):
-        with Client(command=["sh", "-c", UNNAMED], request_timeout=20) as c:
+        with Client(command=["sh", "-c", UNNAMED], request_timeout=120) as c:
             with self.assertRaises(RequestRefused) as refused:
-                c.run("go", timeout=20)
+                c.run("go", timeout=120)
             self.assertEqual((refused.exception.code, str(refused.exception)), ("INVALID_REQUEST", "INVALID_REQUEST: what?"))
             self.assertEqual(c.sessions(), [])
 

@@ -31,8 +31,8 @@ const failing = {
 // What a failing handler leaves would wait for ever.
 for (const [name, onApproval] of Object.entries(failing)) {
   test(`an approval whose handler fails is denied: ${name}`, async (t) => {
-    const c = await started(t, box(t).options("approval.yaml", { permission: "workspace-write", onApproval }));
-    await assert.rejects(c.run("go", { timeoutMs: 20_000 }), (err) => {
+    const c = await started(t, box().options("approval.yaml", { permission: "workspace-write", onApproval }));
+    await assert.rejects(c.run("go", { timeoutMs: 120_000 }), (err) => {
       assert.ok(err instanceof deepseek.HandlerFailed, String(err));
       assert.deepEqual([err.result.denied, err.result.finalResponse], [1, "after"]);
       return true;
@@ -42,16 +42,16 @@ for (const [name, onApproval] of Object.entries(failing)) {
 
 for (const nothing of [null, undefined]) {
   test(`no answer to an approval is a no: ${nothing}`, async (t) => {
-    const c = await started(t, box(t).options("approval.yaml", { permission: "workspace-write", onApproval: () => nothing }));
-    const r = await c.run("go", { timeoutMs: 20_000 });
+    const c = await started(t, box().options("approval.yaml", { permission: "workspace-write", onApproval: () => nothing }));
+    const r = await c.run("go", { timeoutMs: 120_000 });
     assert.deepEqual([r.denied, r.finalResponse], [1, "after"]);
   });
 }
 
 for (const [name, mode] of [["label", { mode: "legacy" }], ["error", { timeout: -1 }], ["bigint", { mode: "legacy" }]]) {
   test(`a question without a time whose handler fails is closed: ${name}`, async (t) => {
-    const c = await started(t, box(t).options("untimed.yaml", { ...mode, onQuestion: failing[name] }));
-    await assert.rejects(c.run("go", { timeoutMs: 20_000 }), (err) => {
+    const c = await started(t, box().options("untimed.yaml", { ...mode, onQuestion: failing[name] }));
+    await assert.rejects(c.run("go", { timeoutMs: 120_000 }), (err) => {
       assert.ok(err instanceof deepseek.HandlerFailed, String(err));
       assert.deepEqual([err.result.finishReason, err.result.finalResponse], ["completed", "after"]);
       return true;
@@ -60,21 +60,16 @@ for (const [name, mode] of [["label", { mode: "legacy" }], ["error", { timeout: 
 }
 
 test("an empty list of answers is a bad answer", async (t) => {
-  const b = box(t);
+  const b = box();
   b.release();
   const c = await started(t, b.options("asking.yaml", { onQuestion: failing.empty }));
   await assert.rejects(c.run("go"), (err) => err.cause.code === "BAD_ANSWER" && /question "port" is not answered/.test(err.message));
 });
 
-test("a run that is cut short tells of its handler", async (t) => {
-  const c = await started(t, box(t).options("asking.yaml", { onQuestion: failing.error }));
-  await assert.rejects(c.run("go", { timeoutMs: 3000 }), (err) => err instanceof deepseek.RunTimeout && err.cause === oh && /oh/.test(err.message));
-});
-
 test("a request that is too long is refused", async (t) => {
-  const c = await started(t, box(t).options("plain.yaml"));
+  const c = await started(t, box().options("plain.yaml"));
   const text = "\x01".repeat(11 << 20); // what counts is the line: six bytes for each
-  await assert.rejects(c.run(text, { timeoutMs: 20_000 }), (err) => err.code === "INVALID_REQUEST" && /67108864/.test(err.message));
+  await assert.rejects(c.run(text, { timeoutMs: 120_000 }), (err) => err.code === "INVALID_REQUEST" && /67108864/.test(err.message));
   assert.equal((await c.run("go")).finalResponse, "first");
 });
 
@@ -87,6 +82,6 @@ cat >/dev/null`;
 
 test("an error without an id fails the request in hand", async (t) => {
   const c = await started(t, { command: ["sh", "-c", unnamed] });
-  await assert.rejects(c.run("go", { timeoutMs: 20_000 }), { code: "INVALID_REQUEST", message: "INVALID_REQUEST: what?" });
+  await assert.rejects(c.run("go", { timeoutMs: 120_000 }), { code: "INVALID_REQUEST", message: "INVALID_REQUEST: what?" });
   assert.deepEqual(await c.sessions(), []);
 });
