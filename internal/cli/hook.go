@@ -17,6 +17,7 @@ import (
 	"deepseek/internal/config"
 	"deepseek/internal/question"
 	"deepseek/internal/session"
+	"deepseek/internal/tool/shell"
 )
 
 const (
@@ -88,7 +89,7 @@ func (o *owner) hook(state string, c question.Card) {
 	}
 }
 
-// run ends when the command and everything in its process group has ended, which
+// run ends when the command and everything that it left behind has ended, which
 // is hookAfter after the end of the run at the latest.
 func (h *hooks) run(note []byte, env []string) {
 	started := sync.OnceFunc(h.starts.Done)
@@ -101,6 +102,8 @@ func (h *hooks) run(note []byte, env []string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
+	apart := shell.SetApart(mark)
+	defer apart.Gone()
 	// The watcher is there before the command is: this process may be killed at any time.
 	tell, end := watchGroup(mark)
 	defer end()
@@ -113,7 +116,7 @@ func (h *hooks) run(note []byte, env []string) {
 	defer h.note(group, false)
 	started()
 	_ = cmd.Wait()
-	endGroup(ctx, group)
+	endGroup(ctx, group, apart)
 }
 
 // groupWatcher reads the number of a process group and waits until its standard
@@ -162,16 +165,17 @@ func watchGroup(mark string) (tell func(group int), end func()) {
 		}
 }
 
-// endGroup returns when nothing of a process group runs any more, which it ends
-// by force when ctx ends. The group's leader has been reaped; its number stays
-// the group's as long as a process is in it.
+// endGroup returns when nothing of a process group runs any more, nor what has
+// left it, both of which it ends by force when ctx ends. The group's leader has
+// been reaped; its number stays the group's as long as a process is in it.
 //
-// On Linux the leader's orphans are children of this process, and are reaped
-// here. Asking for those of the group alone takes none from anybody else.
-func endGroup(ctx context.Context, group int) {
+// On Linux the leader's orphans are children of this process, and those of the
+// group are reaped here. Asking for these alone takes none from anybody else.
+func endGroup(ctx context.Context, group int, apart shell.Apart) {
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	done := ctx.Done()
+	inGroup := true
 	for forced := 0; forced < 50; { // one that even force does not end is not waited for
 		for {
 			pid, err := syscall.Wait4(-group, nil, syscall.WNOHANG, nil)
@@ -179,14 +183,19 @@ func endGroup(ctx context.Context, group int) {
 				break
 			}
 		}
-		if syscall.Kill(-group, 0) != nil {
+		if inGroup && syscall.Kill(-group, 0) != nil {
+			inGroup = false
+			look.Reset(250 * time.Millisecond) // to look at all processes costs more
+		}
+		if !inGroup && !apart.Alive() {
 			return
 		}
 		if ctx.Err() != nil {
 			forced++
-			if syscall.Kill(-group, syscall.SIGKILL) != nil {
-				return
+			if inGroup {
+				_ = syscall.Kill(-group, syscall.SIGKILL) // the next look tells whether it did
 			}
+			apart.Kill()
 		}
 		select {
 		case <-done:

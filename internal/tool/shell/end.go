@@ -115,7 +115,7 @@ func (f *Family) end(hurry <-chan struct{}, find func() []proc) error {
 
 // table is the one of this process: being a subreaper and having children are
 // matters of the whole process, however many families there are.
-var table = &processTable{id: newID(), mains: map[int]bool{}, families: map[string]bool{}}
+var table = &processTable{id: newID(), mains: map[int]bool{}, families: map[string]bool{}, apart: map[string]bool{}}
 
 func newID() string {
 	var b [5]byte
@@ -136,7 +136,8 @@ type processTable struct {
 	prepError error
 	mains     map[int]bool // pids of commands, from their start until they are reaped
 	families  map[string]bool
-	joined    int // families so far
+	joined    int             // families so far
+	apart     map[string]bool // variables of Apart
 	sweeper   *sweeper
 }
 
@@ -215,11 +216,11 @@ func (t *processTable) running() map[int]bool {
 }
 
 // stray tells whether c is an orphan of which no other living family carries
-// the mark, and the asking one is the last.
+// the mark, which nobody else sees to, and the asking family is the last.
 func (t *processTable) stray(c proc, family string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.families) == 1 && !t.families[family] && t.orphan(c)
+	return len(t.families) == 1 && !t.families[family] && t.orphan(c) && !c.carries(t.apart)
 }
 
 // orphan tells whether a child of this process is one that it took in. Its own

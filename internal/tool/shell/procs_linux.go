@@ -166,19 +166,37 @@ func stat(pid int) (proc, error) {
 
 // mark is the value of the mark in the environment that the process was started with.
 func (p proc) mark() string {
-	if p.pid <= 0 || p.zombie {
-		return ""
-	}
-	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "environ"))
-	if err != nil {
-		return ""
-	}
-	for kv := range bytes.SplitSeq(b, []byte{0}) {
+	for kv := range bytes.SplitSeq(p.environ(), []byte{0}) {
 		if value, ok := bytes.CutPrefix(kv, []byte(markName+"=")); ok {
 			return string(value)
 		}
 	}
 	return ""
+}
+
+// carries tells whether that environment has one of the variables, each NAME=value.
+func (p proc) carries(variables map[string]bool) bool {
+	if len(variables) == 0 {
+		return false
+	}
+	for kv := range bytes.SplitSeq(p.environ(), []byte{0}) {
+		if variables[string(kv)] {
+			return true
+		}
+	}
+	return false
+}
+
+// environ is empty where the system does not show it.
+func (p proc) environ() []byte {
+	if p.pid <= 0 || p.zombie {
+		return nil
+	}
+	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "environ"))
+	if err != nil {
+		return nil
+	}
+	return b
 }
 
 // signal reaches the very process that was seen, or none. One that has ended or

@@ -27,6 +27,8 @@ func children() ([]proc, error) { return nil, errors.ErrUnsupported }
 
 func (p proc) mark() string { return "" }
 
+func (p proc) carries(map[string]bool) bool { return false }
+
 func (p proc) signal(s syscall.Signal) { _ = unix.Kill(p.pid, s) }
 
 func aliveSessions(sessions map[int]bool) map[int]bool {
