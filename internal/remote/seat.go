@@ -13,7 +13,7 @@ import (
 
 // seat is one connection's place at one session: the claims it holds and what
 // it is told. Its handlers are called one at a time; mu guards the claims, which
-// end from other goroutines. sub and agents are the handlers' and close's alone.
+// end from other goroutines. ready, sub and agents are the handlers' and close's alone.
 type seat struct {
 	host Host
 	id   string
@@ -28,6 +28,7 @@ type seat struct {
 	mu     sync.Mutex
 	claims map[string]*held
 
+	ready  bool // initialize was answered
 	sub    *subscription
 	agents subagents      // as the pages leave them that were read for the next subscription
 	wg     sync.WaitGroup // the goroutines that watch claims
@@ -149,7 +150,12 @@ func (s *seat) respond(ctx context.Context, p *RespondParams) (any, error) {
 	return AcceptResult{accepted}, nil
 }
 
+// initialize is optional here, and sent once at most.
 func (s *seat) initialize(context.Context, *InitializeParams) (any, error) {
+	if s.ready {
+		return nil, errInitialized
+	}
+	s.ready = true
 	return InitializeResult{
 		ServerInfo: s.info, ProtocolVersion: ProtocolVersion,
 		Capabilities: ServerCapabilities{Questions: true, Approvals: s.host.RemoteApprovals()},

@@ -73,6 +73,10 @@ func TestInitializeIsOptionalAndStdioMethodsAreUnknown(t *testing.T) {
 	if res.ServerInfo != (ServerInfo{"deepseek", "1.2.3"}) || res.ProtocolVersion != 1 || res.Capabilities.Approvals {
 		t.Errorf("initialize: %+v", res)
 	}
+	var again *Error
+	if err := c.call(testContext(t), MethodInitialize, InitializeParams{Cwd: "/"}, &res); !errors.As(err, &again) || again.Code != CodeAlreadyInitialized {
+		t.Errorf("initialize again: %v", err)
+	}
 	for _, m := range []string{MethodShutdown, MethodClose, MethodSessions, "rpc.serverInfo", "nonsense"} {
 		var refused *Error
 		if err := c.call(testContext(t), m, Empty{}, &Empty{}); !errors.As(err, &refused) || refused.Code != CodeMethodNotFound {

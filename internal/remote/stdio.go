@@ -10,13 +10,16 @@ import (
 	"deepseek/internal/session"
 )
 
-// Codes of refusals that only a server on standard streams makes.
+// Codes of refusals about sessions and initialize.
 const (
 	CodeNotInitialized     = "NOT_INITIALIZED"
 	CodeAlreadyInitialized = "ALREADY_INITIALIZED"
 	CodeSessionBusy        = "SESSION_BUSY"
 	CodeSessionNotOpen     = "SESSION_NOT_OPEN" // it is not owned here
 )
+
+// errInitialized refuses a second initialize.
+var errInitialized = refuse(CodeAlreadyInitialized, "initialize was answered already: it is sent once")
 
 // statusIdle is the status of a session that nobody works on.
 const statusIdle = "idle"

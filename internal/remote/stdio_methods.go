@@ -115,7 +115,7 @@ func (s *stdio) take(ctx context.Context, ref string) (p *place, fresh bool, err
 
 func (s *stdio) initialize(ctx context.Context, p *InitializeParams) (any, error) {
 	if s.ready {
-		return nil, refuse(CodeAlreadyInitialized, "initialize was answered already: it is sent once")
+		return nil, errInitialized
 	}
 	if p.Cwd == "" {
 		return nil, invalid("cwd", "is missing")
