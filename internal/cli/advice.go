@@ -74,6 +74,7 @@ var advice = map[string]string{
 	remote.CodeOtherUser:       "do it as the user whose session it is",
 	remote.CodeTooManyClients:  "end one of the shells that are attached, and try again",
 	remote.CodeClientTooSlow:   "begin again: what was missed is in the log: deepseek show SESSION",
+	remote.CodeClientSilent:    "it was stopped for too long: give the command again",
 	remote.CodeFollowFailed:    "see what it logged with: deepseek show SESSION",
 	remote.CodeOwnerLeaving:    "try again in a moment",
 	remote.CodeParse:           otherVersion,

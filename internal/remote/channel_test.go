@@ -185,12 +185,27 @@ func TestSilenceReleasesClaimsAfter15Seconds(t *testing.T) {
 		if w.held() != 1 {
 			t.Error("the claim was released too early")
 		}
-		<-done
+		line, err := in.ReadString('\n')
 		if d := time.Since(began); d != 15*time.Second || w.held() != 0 {
 			t.Errorf("ended after %v with %d claims", d, w.held())
 		}
+		if err != nil || !strings.Contains(line, `"id":null`) || !strings.Contains(line, CodeClientSilent) {
+			t.Errorf("the last line is %q %v", line, err)
+		}
+		<-done
 		if _, err := in.ReadByte(); !errors.Is(err, io.EOF) {
 			t.Errorf("the connection is %v", err)
+		}
+	})
+}
+
+func TestASilentClientThatDoesNotReadIsLeftToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, done := pipe(newHost(), socketLimits)
+		began := time.Now()
+		<-done
+		if d := time.Since(began); d > socketLimits.silence+socketLimits.flush {
+			t.Errorf("ended after %v", d)
 		}
 	})
 }

@@ -153,7 +153,11 @@ func (c *conn) talk(ctx context.Context, open func(*channel) func(name string) c
 	flush, cancel := context.WithTimeout(ctx, c.lim.flush)
 	defer cancel()
 	end(flush)
-	c.out.finish()
+	if silent := c.in.failed(); errors.Is(silent, errSilent) {
+		c.out.endFor(silent)
+	} else {
+		c.out.finish()
+	}
 	c.limitWrites(c.lim.flush)
 	err := c.out.unread(<-written)
 	if err := c.stream.Close(); err != nil {

@@ -21,6 +21,7 @@ const (
 	CodeOtherUser       = "OTHER_USER"
 	CodeTooManyClients  = "TOO_MANY_CLIENTS"
 	CodeClientTooSlow   = "CLIENT_TOO_SLOW"
+	CodeClientSilent    = "CLIENT_SILENT"
 	CodeFollowFailed    = "FOLLOW_FAILED"
 )
 

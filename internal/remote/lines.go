@@ -15,7 +15,7 @@ import (
 const beginning = 1 << 10
 
 // errSilent ends the input of a client that has said nothing for too long.
-var errSilent = errors.New("the client has been silent for too long")
+var errSilent = refuse(CodeClientSilent, "the client said nothing for too long and was left; one that has nothing to say pings")
 
 // inLine is a line that came in, without its end.
 type inLine struct {
@@ -110,6 +110,13 @@ func (l *lineReader) next(buf *bufio.Reader) (inLine, error) {
 			return inLine{}, err
 		}
 	}
+}
+
+// failed is why no more lines come, nil as long as they may.
+func (l *lineReader) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.over
 }
 
 // take returns the next line. ok is false if there is none yet; then err says whether none will come.
