@@ -187,12 +187,12 @@ func cmdWaiterr(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
+var signals = map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "QUIT": syscall.SIGQUIT, "KILL": syscall.SIGKILL, "STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT}
 
 // cmdSignal: signal NAME SIG. A second signal may come when the first has ended the
 // program already; finish tells what ended it.
 func cmdSignal(ts *testscript.TestScript, neg bool, args []string) {
-	usage(ts, neg, len(args) == 2 && signals[args[1]] != 0, "signal NAME INT|TERM|HUP|KILL|STOP|CONT")
+	usage(ts, neg, len(args) == 2 && signals[args[1]] != 0, "signal NAME INT|TERM|HUP|QUIT|KILL|STOP|CONT")
 	p := running(ts, args[0])
 	p.asked = time.Now()
 	if err := p.cmd.Process.Signal(signals[args[1]]); !errors.Is(err, os.ErrProcessDone) {

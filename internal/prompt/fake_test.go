@@ -32,7 +32,6 @@ type fakeTerminal struct {
 	starts    int
 	suspended int
 	onSuspend func()
-	raised    os.Signal
 	cols      int
 	rows      int
 	writeErr  error
@@ -73,7 +72,6 @@ func (t *fakeTerminal) Resume() error {
 	}
 	return nil
 }
-func (t *fakeTerminal) Raise(s os.Signal) error { t.with(func() { t.raised = s }); return nil }
 
 func (t *fakeTerminal) Foreground() bool {
 	t.mu.Lock()

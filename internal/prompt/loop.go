@@ -236,15 +236,12 @@ func (r *runner) input(in Input) error {
 }
 
 func (r *runner) signal(sig os.Signal) error {
-	switch sig {
-	case syscall.SIGCONT: // stopped from outside and going on: the shell has set the modes
-		if err := r.p.Terminal.Resume(); err != nil {
-			return fmt.Errorf("%w: %w", ErrTerminal, err)
-		}
-		return r.enterScreen()
-	case syscall.SIGQUIT:
-		r.raise = sig
-		return fmt.Errorf("%w: %v", ErrTerminal, sig)
+	if sig != syscall.SIGCONT {
+		return nil // SIGWINCH: drawing looks at the size
 	}
-	return nil // SIGWINCH: drawing looks at the size
+	// Stopped from outside and going on: the shell has set the modes.
+	if err := r.p.Terminal.Resume(); err != nil {
+		return fmt.Errorf("%w: %w", ErrTerminal, err)
+	}
+	return r.enterScreen()
 }

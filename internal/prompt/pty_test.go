@@ -103,25 +103,6 @@ func TestPtySIGTERMMidCardRestores(t *testing.T) {
 	s.until("RESULT 0 gone", "cooked=true goroutines=+0")
 }
 
-func TestPtySIGQUITRestores(t *testing.T) {
-	s := startPty(t, ptyOptions{role: "shell", left: time.Minute, args: []string{"colours"}, env: []string{"GOTRACEBACK=none"}})
-	s.until("Other…")
-	// The group is the foreground one of the terminal.
-	group, err := unix.IoctlGetInt(int(s.f.Fd()), unix.TIOCGPGRP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(-group, syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
-	s.until("SHELL exited cooked=true")
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !strings.Contains(s.raw.String(), "SIGQUIT") {
-		t.Error("the signal did not do what it does")
-	}
-}
-
 func TestPtyCtrlZ(t *testing.T) {
 	t.Run("untouched past its time expires", func(t *testing.T) {
 		s := startPty(t, ptyOptions{role: "shell", left: 2500 * time.Millisecond, args: []string{"colours"}})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -420,17 +419,6 @@ func TestInTheBackground(t *testing.T) {
 			s.pass(10 * time.Second)
 			s.ends(Expired)
 		})
-	})
-}
-
-func TestSIGQUITIsRaisedWhenTheTerminalIsBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStage(t, time.Minute).start(timedCard(colours))
-		s.term.signals <- syscall.SIGQUIT
-		<-s.done
-		if s.term.raised != syscall.SIGQUIT || s.term.started {
-			t.Fatal(s.term.raised)
-		}
 	})
 }
 

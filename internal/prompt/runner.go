@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -41,7 +40,6 @@ type runner struct {
 	queue  []key           // typed and not yet applied
 	escAt  time.Time       // when what the decoder holds is all there is
 	saveAt time.Time       // when the draft is due
-	raise  os.Signal       // to be raised when the terminal is back
 	ended  <-chan Ended
 	how    *Ended // how the wait ended, once that is known
 	claims int    // how often a lost claim was made again
@@ -59,14 +57,10 @@ func (r *runner) run(ctx context.Context) (res Result, err error) {
 	r.ctx = ctx
 	for {
 		if res, err = r.once(ctx); !errors.Is(err, errBackground) {
-			break
+			return res, err
 		}
 		r.ended, r.how, r.end, r.away = r.desk.Ended(), nil, nil, r.p.away.join(true)
 	}
-	if r.raise != nil { // with nothing of ours left
-		err = errors.Join(err, r.p.Terminal.Raise(r.raise))
-	}
-	return res, err
 }
 
 // once brackets the card: turn, claim, terminal, and back in the opposite order.

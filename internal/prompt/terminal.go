@@ -23,9 +23,8 @@ import (
 //   - A byte that was read and not used is kept for the next card. Nothing typed is
 //     ever flushed away, neither by the change of mode nor at the end.
 //   - The modes, the cursor and the bracketing of pastes are restored on every way out: Stop, Suspend, and Restore, which
-//     anyone may call at any time. Termination signals are the caller's, who ends
-//     the card's context; SIGQUIT, which would end the process on the spot, is taken
-//     here, and raised again when the modes are back.
+//     anyone may call at any time. Signals that end the process are the caller's, who
+//     ends the card's context.
 //   - What ends the process without a word (SIGKILL, a crash) leaves it to the guard.
 //   - To stop (Ctrl+Z) the modes are restored first, and taken again when the process
 //     goes on, which SIGCONT tells. SIGTSTP from outside is not listened to: the runtime
@@ -55,7 +54,7 @@ type Terminal interface {
 	Keep([]byte)
 	Write([]byte) (int, error)
 	Size() (cols, rows int)
-	// Signals yields SIGWINCH, SIGCONT and SIGQUIT while started.
+	// Signals yields SIGWINCH and SIGCONT while started.
 	Signals() <-chan os.Signal
 	// Suspend stops the process and its group, as Ctrl+Z does, and returns when it goes on, as
 	// Resume does.
@@ -63,8 +62,6 @@ type Terminal interface {
 	// Resume takes the terminal again after the process was stopped. It fails if the process
 	// goes on in the background.
 	Resume() error
-	// Raise sends the process a signal as if nobody here had listened to it.
-	Raise(os.Signal) error
 	// Foreground says whether this process may use the terminal now.
 	Foreground() bool
 }
@@ -138,11 +135,7 @@ func (t *TTY) Stop() error {
 }
 
 func (t *TTY) listen() {
-	signals := []os.Signal{syscall.SIGWINCH, syscall.SIGCONT}
-	if t.raw {
-		signals = append(signals, syscall.SIGQUIT)
-	}
-	signal.Notify(t.signals, signals...)
+	signal.Notify(t.signals, syscall.SIGWINCH, syscall.SIGCONT)
 }
 
 func (t *TTY) makeRaw() error {
@@ -328,9 +321,4 @@ func (t *TTY) Resume() error {
 		return t.makeRaw()
 	}
 	return t.Start(t.raw)
-}
-
-// Raise implements Terminal. It is called on a stopped terminal.
-func (t *TTY) Raise(sig os.Signal) error {
-	return syscall.Kill(os.Getpid(), sig.(syscall.Signal))
 }
