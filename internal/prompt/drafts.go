@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/renameio/v2"
 
@@ -43,7 +44,14 @@ type Drafts interface {
 }
 
 // FileDrafts keeps one session's drafts as files in a folder beside the session file.
-type FileDrafts struct{ Dir string }
+//
+// A draft is written to a file of its own, whose name follows the draft's, and takes the draft's
+// place when it is whole. Who finds such a file gone meanwhile has lost nothing: a later draft,
+// or the end of the question, has swept it away.
+type FileDrafts struct {
+	Dir string
+	Log string // the session file: nothing is kept where it is gone; "" is not looked for
+}
 
 const draftExt = ".json"
 
@@ -90,51 +98,89 @@ func (d FileDrafts) Save(id, call string, questions []session.Question, draft Dr
 	if err != nil {
 		return fmt.Errorf("save the draft: %w", err)
 	}
+	if d.orphaned() {
+		return nil
+	}
 	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return fmt.Errorf("save the draft: %w", err)
 	}
-	if err := renameio.WriteFile(d.path(call), data, 0o600); err != nil {
+	path := d.path(call)
+	err = renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(d.Dir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("save the draft: %w", err)
 	}
-	return nil
+	if d.orphaned() { // removed meanwhile, perhaps before there was a draft to remove with it
+		return d.Drop(id, call)
+	}
+	return d.remove(func(file, draft string) bool { return draft == path && file != draft })
+}
+
+func (d FileDrafts) orphaned() bool {
+	if d.Log == "" {
+		return false
+	}
+	_, err := os.Lstat(d.Log)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // Drop implements Drafts. The last draft takes the folder with it.
-func (d FileDrafts) Drop(_, call string) error { return d.remove(d.path(call)) }
-
-func (d FileDrafts) remove(path string) error {
-	err := os.Remove(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("drop the draft: %w", err)
-	}
-	_ = os.Remove(d.Dir) // fails while other drafts are in it, as it should
-	return nil
+func (d FileDrafts) Drop(_, call string) error {
+	path := d.path(call)
+	return d.remove(func(_, draft string) bool { return draft == path })
 }
 
 // Keep drops all drafts but those of the calls. It asks for these only where
 // there are drafts.
 func (d FileDrafts) Keep(calls func() []string) error {
-	if info, err := os.Lstat(d.Dir); err != nil || !info.IsDir() { // nobody has kept any
+	if !d.exist() {
 		return nil
-	}
-	files, err := os.ReadDir(d.Dir)
-	if err != nil {
-		return fmt.Errorf("look for drafts: %w", err)
 	}
 	kept := map[string]bool{}
 	for _, call := range calls() {
 		kept[d.path(call)] = true
 	}
+	return d.remove(func(_, draft string) bool { return !kept[draft] })
+}
+
+// exist tells whether anybody has kept drafts. A link is no folder of ours.
+func (d FileDrafts) exist() bool {
+	info, err := os.Lstat(d.Dir)
+	return err == nil && info.IsDir()
+}
+
+// remove removes files by what they are: a draft, or what is to become that draft, or was left
+// behind where a process died before it did. Other files stay.
+func (d FileDrafts) remove(which func(file, draft string) bool) error {
+	if !d.exist() {
+		return nil
+	}
+	files, err := os.ReadDir(d.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look for drafts: %w", err)
+	}
+	var failed error
 	for _, f := range files {
-		// One that is just being written has another ending.
-		if path := filepath.Join(d.Dir, f.Name()); filepath.Ext(path) == draftExt && !kept[path] {
-			err = errors.Join(err, d.remove(path))
+		name, ok := draftName(f.Name())
+		if file := filepath.Join(d.Dir, f.Name()); ok && which(file, filepath.Join(d.Dir, name)) {
+			if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = errors.Join(failed, fmt.Errorf("drop the draft: %w", err))
+			}
 		}
 	}
-	return err
+	_ = os.Remove(d.Dir) // fails while drafts are in it, as it should
+	return failed
+}
+
+// draftName is the name of the draft that a file is, or is written for: renameio puts a dot before
+// that and digits behind it.
+func draftName(file string) (draft string, ok bool) {
+	name := strings.TrimRight(file, "0123456789")
+	if name != file {
+		if name, ok = strings.CutPrefix(name, "."); !ok {
+			return "", false
+		}
+	}
+	return name, strings.HasSuffix(name, draftExt)
 }
 
 // draft is the state as a draft.
