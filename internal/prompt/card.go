@@ -68,7 +68,7 @@ type Desk interface {
 	Reject(ctx context.Context, code string) (accepted bool, err error)
 	// Late answers a question that has become continued; accepted as in Respond.
 	Late(ctx context.Context, answers []session.Answer) (accepted bool, err error)
-	// State is the question's state now.
+	// State is the question's state now. A late card asks for it over and over.
 	State(ctx context.Context) (string, error)
 	// Detach lets the claim go. Without a claim it does nothing.
 	Detach(ctx context.Context) error
@@ -156,6 +156,10 @@ type Result struct {
 	Outcome Outcome
 	Answers []session.Answer
 	By      string // who ended the wait, if it was somebody else and it is known
+
+	// State is StateSettled or StateRemoved where the card has read that its question takes no
+	// answer any more. It counts beside an error, too.
+	State string
 }
 
 // isQuestion: approvals and plan reviews have no free text of their own, no

@@ -54,6 +54,7 @@ func (r *runner) failed(err error, answering bool) error {
 	case r.how != nil && !r.s.late:
 		return r.waitEnded(answering)
 	}
+	r.unsure = r.unsure || answering
 	return r.connectionLost()
 }
 
@@ -63,38 +64,54 @@ func (r *runner) stops(err error) bool {
 	return err != nil && (errors.As(err, &e) || errors.Is(err, ErrTerminal) || r.ctx.Err() != nil)
 }
 
+// calling is one call of the desk, beside the card's loop.
+type calling struct {
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when it is over; before that nobody reads the rest
+	ok       bool
+	err      error
+	panicked any
+}
+
+// begin begins a call. Its end is the caller's to see to.
+func (r *runner) begin(f func(context.Context) (bool, error)) *calling {
+	ctx, cancel := context.WithCancel(r.ctx)
+	c := &calling{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		defer func() { c.panicked = recover() }()
+		c.ok, c.err = f(ctx)
+	}()
+	return c
+}
+
+// end ends the call, if it is not over yet, and returns when it is.
+func (c *calling) end() {
+	c.cancel()
+	<-c.done
+	if c.panicked != nil {
+		panic(c.panicked) // here, where the terminal is brought back on the way out
+	}
+}
+
 // call runs one call of the desk beside the card's loop, which goes on drawing and listens for
 // Ctrl+C. Whatever ends the loop ends the call. The call is over when call returns.
 func (r *runner) call(f func(context.Context) (bool, error)) (bool, error) {
-	ctx, cancel := context.WithCancel(r.ctx)
-	done := make(chan struct{})
-	var ok bool
-	var err error
-	var panicked any
-	go func() {
-		defer close(done)
-		defer func() { panicked = recover() }()
-		ok, err = f(ctx)
-	}()
-	defer func() {
-		cancel()
-		<-done
-		r.s.sending = false
-		if panicked != nil {
-			panic(panicked) // here, where the terminal is brought back on the way out
-		}
-	}()
+	r.endLook()
+	c := r.begin(f)
+	defer c.end()
+	defer func() { r.s.sending = false }()
 	r.s.sending = true
 	for {
 		if loop := r.draw(); loop != nil {
 			return false, loop
 		}
-		if loop := r.wait(done); loop != nil {
+		if loop := r.wait(c.done); loop != nil {
 			return false, loop
 		}
 		select {
-		case <-done:
-			return ok, err
+		case <-c.done:
+			return c.ok, c.err
 		default:
 		}
 	}
@@ -151,16 +168,20 @@ func (r *runner) finishAs(res Result, words string, keep bool) error {
 
 func (r *runner) keepsDraft() bool { return r.card.keepsDraft() && r.p.Drafts != nil }
 
+// saveDraft saves what has changed since it did so last. What was saved may have been dropped with
+// the question, and is not to be there again.
 func (r *runner) saveDraft() error {
 	r.saveAt = time.Time{}
-	if !r.keepsDraft() || !r.s.touched {
+	if !r.unsaved {
 		return nil
 	}
-	return r.p.Drafts.Save(r.card.SessionID, r.card.CallID, r.card.Questions, r.s.draft())
+	err := r.p.Drafts.Save(r.card.SessionID, r.card.CallID, r.card.Questions, r.s.draft())
+	r.unsaved = err != nil
+	return err
 }
 
 func (r *runner) dropDraft() error {
-	r.saveAt = time.Time{}
+	r.saveAt, r.unsaved = time.Time{}, false
 	if !r.keepsDraft() {
 		return nil
 	}

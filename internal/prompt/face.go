@@ -207,6 +207,15 @@ func (r *runner) print() error {
 
 // suspend stops the process with the terminal as it was; it returns when the process goes on.
 func (r *runner) suspend() error {
+	if r.s.late && r.unsaved && !r.s.sending { // as in looked: a draft only where it is of use
+		state, err := r.state()
+		switch {
+		case r.stops(err):
+			return err
+		case err == nil && takesNone(state):
+			return r.settledElsewhere(state)
+		}
+	}
 	if err := r.saveDraft(); err != nil {
 		r.s.note = err.Error()
 	}

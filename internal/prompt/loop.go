@@ -111,8 +111,11 @@ func (r *runner) apply() effect {
 		k := r.queue[0]
 		r.queue = r.queue[1:]
 		eff := r.s.key(k, now)
-		if r.s.touched && r.keepsDraft() && r.saveAt.IsZero() {
-			r.saveAt = now.Add(draftWait)
+		if r.s.touched && r.keepsDraft() {
+			r.unsaved = true
+			if r.saveAt.IsZero() {
+				r.saveAt = now.Add(draftWait)
+			}
 		}
 		if eff != effectNone {
 			return eff
@@ -125,6 +128,10 @@ func (r *runner) apply() effect {
 // ends the wait.
 func (r *runner) wait(done <-chan struct{}) error {
 	var due <-chan time.Time
+	var looked <-chan struct{}
+	if r.look != nil {
+		looked = r.look.done
+	}
 	if d, ok := r.due(time.Now()); ok {
 		timer := time.NewTimer(d)
 		defer timer.Stop()
@@ -154,6 +161,8 @@ func (r *runner) wait(done <-chan struct{}) error {
 	case <-done:
 	case <-due:
 		return r.timers()
+	case <-looked:
+		return r.looked()
 	case <-arrived:
 	case <-news:
 		return r.above(r.p.turns.take())
@@ -190,7 +199,11 @@ func (r *runner) due(now time.Time) (d time.Duration, ok bool) {
 		sooner(now.Add(tick))
 	}
 	sooner(r.escAt)
-	sooner(r.saveAt)
+	if r.s.late {
+		sooner(r.nextLook(now))
+	} else {
+		sooner(r.saveAt)
+	}
 	return d, ok
 }
 
@@ -203,12 +216,22 @@ func (r *runner) timers() error {
 			r.queue = append(r.queue, k)
 		}
 	}
+	if r.s.late {
+		if at := r.nextLook(now); !at.IsZero() && !now.Before(at) {
+			r.startLook()
+		}
+		return nil
+	}
+	r.saveIfDue(now)
+	return nil
+}
+
+func (r *runner) saveIfDue(now time.Time) {
 	if !r.saveAt.IsZero() && !now.Before(r.saveAt) {
 		if err := r.saveDraft(); err != nil {
 			r.s.note = err.Error() // the card goes on without
 		}
 	}
-	return nil
 }
 
 // input takes typed bytes in. While an answer is on its way keys wait, but for Ctrl+C and Ctrl+Z.

@@ -124,16 +124,15 @@ func (r *runner) connectionLost() error {
 	return r.readState("the connection was lost, the outcome is unknown", Unknown)
 }
 
-// putAway ends a card that its person leaves. Nobody tells a late one that its question has been
-// answered or closed meanwhile, so that is asked: it is not to be answered later then, and its
-// draft goes. The second Ctrl+C does not wait for the word.
+// putAway ends a card that its person leaves. A late one looks first: its question may not have to
+// be answered later, and then the draft goes. The second Ctrl+C does not wait for the word.
 func (r *runner) putAway(o Outcome, what string) error {
 	if r.s.late && !r.s.sending {
 		state, err := r.state()
 		switch {
 		case r.stops(err):
 			return err
-		case err == nil && (state == StateSettled || state == StateRemoved):
+		case err == nil && takesNone(state):
 			if o == HandedOver {
 				o = Gone // to nobody
 			}
@@ -145,22 +144,33 @@ func (r *runner) putAway(o Outcome, what string) error {
 
 // settled ends a card whose question takes no answer any more.
 func (r *runner) settled(o Outcome, what, state string) error {
+	return r.finishAs(Result{Outcome: o, State: state}, r.settledWords(what, state), false)
+}
+
+func (r *runner) settledWords(what, state string) string {
 	words := "; the question has an answer"
 	if state == StateRemoved {
 		words = "; the question is closed"
 	}
-	return r.finish(o, r.withTyped("? "+cardName(r.card, 0)+": "+what+words), false)
+	return r.withTyped("? " + cardName(r.card, 0) + ": " + what + words)
 }
+
+// takesNone tells whether a question of that state takes no answer any more.
+func takesNone(state string) bool { return state == StateSettled || state == StateRemoved }
 
 // state asks for the question's state.
 func (r *runner) state() (state string, err error) {
 	_, err = r.call(func(ctx context.Context) (_ bool, err error) {
-		ctx, cancel := context.WithTimeout(ctx, stateWait)
-		defer cancel()
-		state, err = r.desk.State(ctx)
+		state, err = r.readsState(ctx)
 		return true, err
 	})
 	return state, err
+}
+
+func (r *runner) readsState(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, stateWait)
+	defer cancel()
+	return r.desk.State(ctx)
 }
 
 // readState asks for the question's state and acts on it. why begins what the person is told,
@@ -174,6 +184,8 @@ func (r *runner) readState(why string, settled Outcome) error {
 	switch {
 	case err != nil:
 		return r.finish(Unknown, r.laterLine(why), true)
+	case state == StateContinued && !r.s.touched:
+		return r.finish(Expired, r.laterLine("left pending"), true)
 	case state == StateContinued:
 		r.s.becomeLate(time.Now(), why+"; the question is pending. Enter sends the answer again, late")
 		return nil

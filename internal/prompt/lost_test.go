@@ -264,14 +264,18 @@ func TestALateCardWhoseQuestionWasSettledMeanwhileEnds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := withDrafts(t, dir, 0)
 				s.desk.late = func(context.Context, []session.Answer) (bool, error) { return false, nil }
-				s.desk.state = func(context.Context) (string, error) { return c.state, nil }
+				state := newQuestionState()
+				s.desk.state = state.read
 				late := timedCard(colours)
 				late.Continued = true
 				s.start(late)
 				s.press("mauve")
 				s.pass(draftWait)
+				state.Store(c.state)
 				s.press(c.key)
-				s.ends(c.want)
+				if res := s.ends(c.want); res.State != c.state {
+					t.Error(res)
+				}
 				s.sees(c.says, "what you had typed: mauve")
 				s.misses("answer later with")
 				if _, err := os.Stat(dir); !os.IsNotExist(err) {

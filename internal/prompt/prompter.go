@@ -65,8 +65,8 @@ func Reflows(getenv func(string) string) bool {
 // Run asks one card and returns what became of it. The terminal is as it was before when Run
 // returns, nothing that Run started goes on, and the claim is let go.
 //
-// The error is the context's when that ended, Attach's, or wraps ErrTerminal; the Result counts
-// only without an error.
+// The error is the context's when that ended, Attach's, or wraps ErrTerminal; of the Result, all
+// but the State counts only without an error.
 func (p *Prompter) Run(ctx context.Context, card Card, desk Desk) (Result, error) {
 	return p.Join(card, desk)(ctx)
 }

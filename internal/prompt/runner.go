@@ -35,14 +35,18 @@ type runner struct {
 	cols     int
 	rows     int
 
-	dec    decoder
-	typed  strings.Builder // plain: a line not yet ended
-	queue  []key           // typed and not yet applied
-	escAt  time.Time       // when what the decoder holds is all there is
-	saveAt time.Time       // when the draft is due
-	ended  <-chan Ended
-	how    *Ended // how the wait ended, once that is known
-	claims int    // how often a lost claim was made again
+	dec     decoder
+	typed   strings.Builder // plain: a line not yet ended
+	queue   []key           // typed and not yet applied
+	escAt   time.Time       // when what the decoder holds is all there is
+	saveAt  time.Time       // when the draft is due
+	lookAt  time.Time       // when a late card looks at its question again
+	look    *look           // under way; nil: none
+	ended   <-chan Ended
+	how     *Ended // how the wait ended, once that is known
+	unsaved bool   // something was changed since the draft was saved
+	unsure  bool   // an answer was sent, and whether it arrived is not known
+	claims  int    // how often a lost claim was made again
 }
 
 func newRunner(p *Prompter, card Card, desk Desk) *runner {
@@ -75,6 +79,7 @@ func (r *runner) once(ctx context.Context) (res Result, err error) {
 		}
 	}
 	defer detach(ctx, r.desk)
+	defer r.endLook()
 	if !r.s.late {
 		if err := r.attach(ctx); errors.Is(err, ErrGone) {
 			return r.gone(), nil
@@ -152,17 +157,23 @@ func (r *runner) waitFor(ready <-chan struct{}) (gone bool, err error) {
 }
 
 // over turns the error that ended a card into what Run returns. On any other way out than an
-// ending the person is still told, and what was typed is kept.
+// ending the person is still told, and what was typed is kept while it is of use.
 func (r *runner) over(err error) (Result, error) {
 	var e *ending
 	if errors.As(err, &e) {
 		return e.Result, nil
 	}
-	err = errors.Join(err, r.saveDraft())
-	if !errors.Is(err, ErrTerminal) {
-		err = errors.Join(err, r.say(r.laterLine("not answered")))
+	res, words, kept := Result{State: r.lastLook()}, "", error(nil)
+	if res.State != "" {
+		words, kept = r.settledWords("not answered", res.State), r.dropDraft()
+	} else {
+		words, kept = r.laterLine("not answered"), r.saveDraft()
 	}
-	return Result{}, err
+	err = errors.Join(err, kept)
+	if !errors.Is(err, ErrTerminal) {
+		err = errors.Join(err, r.say(words))
+	}
+	return res, err
 }
 
 // attach claims the wait and starts the countdown, unless the person has frozen it.
