@@ -143,7 +143,8 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	c.conn = conn
 	close(ready)
 	if err := conn.call(ctx, "initialize", p, &struct{}{}); err != nil {
-		return nil, errors.Join(err, c.Close())
+		c.end(time.Second) // it has no sessions to close, and may not hear us
+		return nil, err
 	}
 	return c, nil
 }
@@ -151,15 +152,19 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 // Close closes all sessions, which can be gone on with by id, and ends the
 // server. It may be called more than once; runs in hand end with ErrClosed.
 func (c *Client) Close() error {
+	c.end(15 * time.Second)
+	return nil
+}
+
+func (c *Client) end(patience time.Duration) {
 	c.mu.Lock()
 	if c.over == nil {
 		c.over = ErrClosed
 	}
 	c.mu.Unlock()
-	c.conn.stop()
+	c.conn.stop(patience)
 	c.cancel()
 	c.work.Wait()
-	return nil
 }
 
 // Run runs a task in a new session, to the next whole-agent idle. A run that the

@@ -229,6 +229,12 @@ func TestServersThatAreNotThereOrEnd(t *testing.T) {
 	if _, err := deepseek.Start(testContext(t), o); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no program: %v", err)
 	}
+	o.Command = []string{"sleep", "1000"}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := deepseek.Start(ctx, o); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a server that says nothing: %v", err)
+	}
 	o = b.options("plain.yaml")
 	o.Mode, o.Timeout = "legacy", 5
 	var refused *deepseek.RefusedError

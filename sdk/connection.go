@@ -260,15 +260,16 @@ func (c *connection) handle(line []byte) error {
 	return nil
 }
 
-// stop ends the server: by shutdown, the end of its input, and then signals. It
-// returns when nothing of the connection is left running.
-func (c *connection) stop() {
+// stop ends the server: by shutdown, the end of its input, and, where it takes
+// longer than patience to end, by signals. It returns when nothing of the
+// connection is left running.
+func (c *connection) stop(patience time.Duration) {
 	c.send("shutdown", struct{}{}, nil)
 	c.closeInput()
 	for _, end := range []struct {
 		after  time.Duration
 		signal os.Signal
-	}{{15 * time.Second, syscall.SIGTERM}, {6 * time.Second, syscall.SIGKILL}} {
+	}{{patience, syscall.SIGTERM}, {6 * time.Second, syscall.SIGKILL}} {
 		t := time.NewTimer(end.after)
 		select {
 		case <-c.gone:

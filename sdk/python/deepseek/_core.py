@@ -246,7 +246,9 @@ class Core:
         c = self._connection
         stopped = self.request("shutdown", {})
         c.close_input()
-        if not c.wait(15):
+        # One that has not even answered the first request has no sessions to close.
+        answered = self.initialized.done() and not self.initialized.cancelled()
+        if not c.wait(15 if answered else 1):
             c.terminate()
             if not c.wait(6):
                 c.kill()

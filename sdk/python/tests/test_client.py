@@ -7,7 +7,7 @@ import unittest
 
 from box import Box, calls
 from deepseek import (
-    Answer, AsyncClient, Client, ClientClosed, HandlerFailed, RequestRefused, RunInProgress, RunTimeout, ServerDied, ServerNotFound,
+    Answer, AsyncClient, Client, ClientClosed, HandlerFailed, RequestRefused, RequestTimeout, RunInProgress, RunTimeout, ServerDied, ServerNotFound,
 )
 from deepseek._questions import on_wire
 
@@ -152,6 +152,8 @@ class Case(unittest.TestCase):
             with self.assertRaises(ServerDied) as died:
                 Client(command=["sh", "-c", command]).start()
             self.assertIn(want, str(died.exception))
+        with self.assertRaises(RequestTimeout):
+            Client(command=["sleep", "1000"], request_timeout=0.1).start()
         with self.assertRaises(RequestRefused) as refused:
             Client(**{**self.box.options("plain.yaml"), "mode": "legacy", "timeout": 5}).start()
         self.assertEqual((refused.exception.code, refused.exception.path), ("INVALID_PARAMS", "timeout"))

@@ -18,6 +18,7 @@ export class Client {
     const c = new Client(options);
     try {
       await c.call("initialize", c.params);
+      c.initialized = true;
     } catch (err) {
       await c.close();
       throw err;
@@ -30,6 +31,7 @@ export class Client {
     const { command = ["deepseek", "rpc"], cwd = process.cwd(), model, mode, timeout, permission } = options;
     const { onQuestion, onApproval, env, requestTimeoutMs = 60_000 } = options;
     this.requestTimeoutMs = requestTimeoutMs;
+    this.initialized = false; // the server has answered
     /** @type {Record<string, import("./index.js").QuestionHandler | undefined>} */
     this.handlers = { question: onQuestion, legacy: onQuestion, approval: onApproval, "plan-review": onApproval };
     const capabilities = { ...(onQuestion && { questions: true }), ...(onApproval && { approvals: true }) };
@@ -158,7 +160,8 @@ export class Client {
     c.closed = this.over;
     c.request("shutdown", {}).catch(() => {}); // whether it ends is what counts
     c.closeInput();
-    if (await c.wait(15_000)) return;
+    // One that has not even answered the first request has no sessions to close.
+    if (await c.wait(this.initialized ? 15_000 : 1000)) return;
     c.kill("SIGTERM");
     if (await c.wait(6_000)) return;
     c.kill("SIGKILL");

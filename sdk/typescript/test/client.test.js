@@ -143,6 +143,7 @@ test("servers that are not there, or end", async (t) => {
   ]) {
     await assert.rejects(Client.start({ command: ["sh", "-c", command] }), (err) => err instanceof deepseek.ServerDied && want.test(err.message));
   }
+  await assert.rejects(Client.start({ command: ["sleep", "1000"], requestTimeoutMs: 100 }), deepseek.RequestTimeout);
   await assert.rejects(Client.start(b.options("plain.yaml", { mode: "legacy", timeout: 5 })), { code: "INVALID_PARAMS", path: "timeout" });
 });
 
