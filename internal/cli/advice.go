@@ -38,7 +38,7 @@ var advice = map[string]string{
 	"content_filter":          "word the task in another way",
 
 	// The session and its log.
-	CodeSessionBusy:    "wait until it is free, or see who has it: deepseek sessions",
+	CodeSessionBusy:    "wait until it is free",
 	CodeSessionDamaged: "keep a copy of the file, and see what of it is whole: deepseek sessions check SESSION",
 	CodeSessionTooNew:  "use the deepseek that wrote it, or a newer one",
 	CodeLogWrite:       "make room on the disk, or mend the rights of the file",

@@ -78,11 +78,17 @@ type BusyError struct {
 	PID     int    // 0 where no owner said who it is
 	Socket  string // "" likewise
 	Session string // the id by which the owner is reached: the root's
+	// LastPID is, where nobody answered, the process that is known to have owned
+	// the session last, if there still is a process of that number; else 0.
+	LastPID int
 }
 
 func (e *BusyError) Error() string {
-	if e.PID == 0 {
-		return fmt.Sprintf("the session %s is in use by another process", IDOf(e.Path))
+	switch {
+	case e.PID != 0:
+		return fmt.Sprintf("the session %s is in use by process %d", IDOf(e.Path), e.PID)
+	case e.LastPID != 0:
+		return fmt.Sprintf("the session %s is in use by a process that does not answer", IDOf(e.Path))
 	}
-	return fmt.Sprintf("the session %s is in use by process %d", IDOf(e.Path), e.PID)
+	return fmt.Sprintf("the session %s is in use by another process", IDOf(e.Path))
 }

@@ -74,7 +74,7 @@ func (s *Store) acquire(ctx context.Context, path string) (file, error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			return nil, &BusyError{Path: path}
+			return nil, unanswered(s.fs, path)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"syscall"
 	"time"
 
 	"deepseek/internal/session"
@@ -25,6 +26,20 @@ type Owner struct {
 // Busy is the refusal of what is asked of the log at path, which is the owner's.
 func (o Owner) Busy(path string) *BusyError {
 	return &BusyError{Path: path, PID: o.PID, Socket: o.Socket, Session: o.Session}
+}
+
+// Unanswered is the refusal of what is asked of the log at path, which is in use
+// by somebody who does not say who they are.
+func Unanswered(path string) *BusyError { return unanswered(osFS{}, path) }
+
+func unanswered(fsys fileSystem, path string) *BusyError {
+	busy := &BusyError{Path: path}
+	if o, err := readOwner(fsys, path); err == nil && o.PID > 0 {
+		if err := syscall.Kill(o.PID, 0); err == nil || errors.Is(err, syscall.EPERM) {
+			busy.LastPID = o.PID
+		}
+	}
+	return busy
 }
 
 const ownerFileLimit = 16 << 10 // bytes
