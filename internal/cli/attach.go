@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"sync"
@@ -58,17 +59,14 @@ func runAttach(ctx context.Context, a *App, o attachOptions) error {
 	if err != nil || owner.Socket == "" {
 		return a.notLive(cfg, t)
 	}
-	if ofRoot(t.path, owner) {
-		if !remote.Probe(ctx, owner.Socket) {
-			return a.notLive(cfg, t)
-		}
-		return a.reachable(cfg.Home, owner.Busy(t.path))
-	}
 	ctx, signals := Watch(ctx, a.Exit)
 	defer signals.Stop()
 	c, err := a.dialOwner(ctx, cfg, t, owner)
 	if err != nil {
 		return err
+	}
+	if ofRoot(t.path, owner) {
+		return errors.Join(a.reachable(ctx, cfg.Home, owner.Busy(t.path)), c.Close())
 	}
 	if why := a.noPrompt(); why != "" {
 		return errors.Join(usagef("attach needs a terminal: %s\nanswer with `deepseek answer` and its flags instead", why), c.Close())
@@ -96,13 +94,16 @@ func (a *App) dialOwner(ctx context.Context, cfg *config.Config, t target, owner
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case bound.Err() != nil:
-		return nil, &logstore.BusyError{Path: t.path} // whose it is only an answer tells
+		return nil, a.reachable(ctx, cfg.Home, logstore.Unanswered(t.path))
 	case errors.Is(err, remote.ErrNotDelivered):
 		return nil, a.notLive(cfg, t)
 	case errors.As(err, &refused) && refused.Code == remote.CodeCallerIsTool:
 		return nil, &Coded{Exit: ExitUsage, Code: refused.Code, Message: refused.Message}
 	case errors.As(err, &refused) && refused.Code == remote.CodeOwnerLeaving:
-		return nil, a.notLive(cfg, t)
+		return nil, &Coded{
+			Exit: ExitBusy, Code: "NOT_LIVE", Message: "the run of session " + t.ref + " is over",
+			Hint: fmt.Sprintf("answer its questions, once process %d has ended, with: %s", owner.PID, a.command(cfg.Home, "answer", t.ref)),
+		}
 	}
 	return nil, err
 }

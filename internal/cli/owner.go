@@ -93,7 +93,7 @@ func (a *App) claim(ctx context.Context, cfg *config.Config, t target) (*owner, 
 	store := a.store(cfg.Home)
 	log, err := store.Own(ctx, t.path)
 	if err != nil {
-		return nil, a.reachable(cfg.Home, err)
+		return nil, a.reachable(ctx, cfg.Home, err)
 	}
 	o := &owner{app: a, cfg: cfg, ref: t.ref, header: log.Header(), cwd: log.Header().Cwd, key: a.key()}
 	o.log = &sessionLog{store: store, header: log.Header(), log: log, ended: o.dropDrafts}

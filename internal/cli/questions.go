@@ -221,6 +221,8 @@ func ownerWaits(ctx context.Context, key redact.Key, path string) (waits []remot
 	if err != nil {
 		var refused *remote.Error
 		switch {
+		case ctx.Err() != nil: // it took the connection, and is stopped or has too much to do
+			return nil, true, fmt.Errorf("process %d, which runs it, does not answer", o.PID)
 		case !errors.As(err, &refused):
 			return nil, false, nil
 		case refused.Code == remote.CodeOwnerLeaving: // its work is done

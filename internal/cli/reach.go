@@ -14,7 +14,10 @@ import (
 )
 
 const (
-	reachTime  = 10 * time.Second // to find an owner or to become it
+	reachTime = 10 * time.Second // to find an owner or to become it
+	// leaveTime is for an owner that is leaving: one whose output is read is gone
+	// by then, and one whose output is not may stay for ever.
+	leaveTime  = closeTime + time.Second
 	reachPause = 50 * time.Millisecond
 )
 
@@ -27,23 +30,26 @@ const (
 func (a *App) reach(ctx context.Context, cfg *config.Config, t target, live func(context.Context, *remote.Client) error, dead func(context.Context, *owner) error) error {
 	bound, cancel := context.WithTimeout(ctx, reachTime)
 	defer cancel()
-	var busy error = &logstore.BusyError{Path: t.path} // what the last look at the lock has shown
+	var leaving *time.Timer // ends bound
+	var busy error          // what the last look at the lock has shown
 	for {
 		tried := a.throughSocket(bound, ctx, cfg.Home, t, live)
 		if !errors.Is(tried, errTryAgain) {
 			return tried
 		}
+		if errors.Is(tried, errLeaving) && leaving == nil {
+			leaving = time.AfterFunc(leaveTime, cancel)
+			defer leaving.Stop()
+		}
 		own, err := a.claim(bound, cfg, t)
 		if err == nil {
 			return dead(ctx, own)
 		}
-		if held := (*logstore.BusyError)(nil); errors.As(err, &held) {
-			busy = err
-			if errors.Is(tried, errLeaving) && held.PID != 0 {
-				busy = fmt.Errorf("%w\nits run is over and takes nothing more: wait until that process has ended", held)
+		if bound.Err() == nil { // else the look was cut short
+			if held := (*logstore.BusyError)(nil); !errors.As(err, &held) {
+				return err
 			}
-		} else if bound.Err() == nil {
-			return err
+			busy = err
 		}
 		pause := time.NewTimer(reachPause)
 		select {
@@ -52,6 +58,9 @@ func (a *App) reach(ctx context.Context, cfg *config.Config, t target, live func
 			pause.Stop()
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
+			}
+			if busy == nil { // all the time went by with an owner that does not answer
+				busy = a.reachable(ctx, cfg.Home, logstore.Unanswered(t.path))
 			}
 			return busy
 		}
@@ -64,13 +73,20 @@ var (
 	errLeaving  = fmt.Errorf("%w: it is leaving", errTryAgain)
 )
 
-// reachable adds, where err is that a session is in use and its owner is known,
-// the commands that reach that owner. They name the root's session, by id where
-// the store has it and else by its file.
-func (a *App) reachable(home string, err error) error {
+// reachable adds, where err is that a session is in use, what helps: the commands
+// that reach an owner at work, or why none does. The commands name the root's
+// session, by id where the store has it and else by its file.
+func (a *App) reachable(ctx context.Context, home string, err error) error {
 	var busy *logstore.BusyError
-	if !errors.As(err, &busy) || busy.PID == 0 {
+	switch {
+	case !errors.As(err, &busy):
 		return err
+	case busy.LastPID != 0:
+		return fmt.Errorf("%w\nlast known: process %d, which may be stopped (kill -CONT %[2]d lets it go on) or hang", err, busy.LastPID)
+	case busy.PID == 0:
+		return err
+	case remote.LifeAt(ctx, busy.Socket) == remote.Leaving:
+		return fmt.Errorf("%w\nits run is over and takes nothing more; that process ends when its output has been read", err)
 	}
 	if ref, ok := a.rootOf(home, busy); ok {
 		return fmt.Errorf("%w\nreach it with: %s or %s", err, a.command(home, "answer", ref), a.command(home, "send", ref, "MESSAGE"))
@@ -100,10 +116,13 @@ func (a *App) throughSocket(bound, ctx context.Context, home string, t target, l
 		return errTryAgain // no owner, or one that is just coming
 	}
 	if ofRoot(t.path, o) {
-		if !remote.Probe(bound, o.Socket) {
+		switch remote.LifeAt(bound, o.Socket) {
+		case remote.Dead:
 			return errTryAgain
+		case remote.Leaving:
+			return errLeaving
 		}
-		return a.reachable(home, o.Busy(t.path))
+		return a.reachable(ctx, home, o.Busy(t.path))
 	}
 	c, err := remote.Dial(bound, o.Socket, remote.WithRedact(a.key().Bytes))
 	if err == nil {

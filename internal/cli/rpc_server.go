@@ -195,7 +195,7 @@ func (r *rpcServer) Free(ctx context.Context, ref string) error {
 		return err
 	}
 	if o, live := r.app.store(r.cfg.Home).LiveOwner(ctx, t.path); live {
-		return rpcError(r.app.reachable(r.cfg.Home, o.Busy(t.path)))
+		return rpcError(r.app.reachable(ctx, r.cfg.Home, o.Busy(t.path)))
 	}
 	return nil
 }

@@ -259,11 +259,11 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 			res, end, err = p.agent.Run(canceling, options, started)
 		}
 	}
+	if last {
+		p.stopAccepting() // before anything waits for who reads the output
+	}
 	if p.pump != nil {
 		err = errors.Join(err, p.pump.drain())
-	}
-	if last {
-		p.stopAccepting()
 	}
 	p.plan, p.goal = false, nil
 	p.waiting(&res)

@@ -64,14 +64,14 @@ func runSessionsRm(ctx context.Context, a *App, o sessionsOptions) error {
 	// loses nothing.
 	for _, path := range all {
 		if o, live := store.LiveOwner(ctx, path); live {
-			return a.reachable(home, o.Busy(path))
+			return a.reachable(ctx, home, o.Busy(path))
 		}
 	}
 	for i, path := range all {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		switch err := a.reachable(home, store.Remove(ctx, path)); {
+		switch err := a.reachable(ctx, home, store.Remove(ctx, path)); {
 		case errors.Is(err, logstore.ErrNotFound): // by somebody else
 		case err != nil && i > 0:
 			return fmt.Errorf("%w\nof %d session files, %d were removed", err, len(all), i)

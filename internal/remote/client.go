@@ -86,19 +86,37 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// Probe tells whether an owner answers at a socket, within ctx and a second.
-// One that refuses this process answers too.
-func Probe(ctx context.Context, path string) bool {
+// Life is what a socket shows of its owner.
+type Life int
+
+// What a socket shows.
+const (
+	Dead    Life = iota // nobody answers
+	Leaving             // the owner's work is over: it takes nothing more, but has the session still
+	Live
+)
+
+// LifeAt asks for a sign of life at a socket, within ctx and a second. An owner
+// that refuses this process gives one too.
+func LifeAt(ctx context.Context, path string) Life {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	c, err := Dial(ctx, path)
-	if err != nil {
-		var refused *Error
-		return errors.As(err, &refused)
+	var refused *Error
+	switch {
+	case err == nil:
+		_ = c.Close() // it was only asked for a sign of life
+		return Live
+	case !errors.As(err, &refused):
+		return Dead
+	case refused.Code == CodeOwnerLeaving:
+		return Leaving
 	}
-	_ = c.Close() // it was only asked for a sign of life
-	return true
+	return Live
 }
+
+// Probe tells whether an owner is there, as LifeAt does.
+func Probe(ctx context.Context, path string) bool { return LifeAt(ctx, path) != Dead }
 
 // newClient serves a connection. It outlives ctx.
 func newClient(ctx context.Context, conn net.Conn, options ...DialOption) *Client {
