@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"deepseek/internal/logstore"
 	"deepseek/internal/prompt"
 	"deepseek/internal/session"
 )
@@ -14,7 +13,7 @@ import (
 // ask asks in this terminal. Nil says that the answer is on disk, or that the
 // question was closed.
 func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) error {
-	tty, p, err := x.app.prompter(x.cfg, logstore.DraftsDir(x.t.path), nil)
+	tty, p, err := x.app.prompter(x.cfg, x.t.path, nil)
 	if err != nil {
 		return err
 	}
@@ -32,9 +31,9 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 	case errors.Is(err, prompt.ErrGone):
 		return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s has ended meanwhile", q.callID))
 	case errors.Is(err, prompt.ErrTerminal):
-		return x.unanswered(q, hungUp(ctx, err))
+		return x.unanswered(q, res.State, hungUp(ctx, err))
 	case err != nil && errors.As(context.Cause(ctx), new(Signal)):
-		return x.unanswered(q, context.Cause(ctx))
+		return x.unanswered(q, res.State, context.Cause(ctx))
 	case err != nil:
 		return x.refusal(q, err)
 	}
@@ -47,7 +46,7 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 		}
 		return x.accepted(q.callID, "late")
 	case prompt.Interrupted:
-		return x.unanswered(q, Signal{Signal: interrupt})
+		return x.unanswered(q, res.State, Signal{Signal: interrupt})
 	case prompt.Closed:
 		return nil // that is on disk
 	case prompt.Expired, prompt.HandedOver:
@@ -58,19 +57,24 @@ func (x *answering) ask(ctx context.Context, q answerable, desk prompt.Desk) err
 			Hint: "look with: " + x.app.command(x.cfg.Home, "questions", x.t.ref),
 		}
 	}
-	return notAnswerable("NOT_ANSWERABLE", "", fmt.Sprintf("question %s was settled elsewhere", q.callID))
+	if x.removed() {
+		return notAnswerable("NOT_ANSWERABLE", res.State, fmt.Sprintf("question %s is gone: session %s was removed", q.callID, x.t.ref))
+	}
+	return notAnswerable("NOT_ANSWERABLE", res.State, fmt.Sprintf("question %s was settled elsewhere", q.callID))
 }
 
-// unanswered is the error of a card that a signal ended: it recorded nothing.
-func (x *answering) unanswered(q answerable, err error) error {
+// unanswered is the error of a card that a signal ended: it recorded nothing. With
+// a state the question takes no answer any more, which the card has said.
+func (x *answering) unanswered(q answerable, state string, err error) error {
 	var sig Signal
 	if !errors.As(err, &sig) {
 		return err
 	}
-	return &Coded{
-		Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(),
-		Hint: "no answer was recorded; answer it with: " + x.app.answerCommand(x.cfg.Home, x.t.ref, q.callID),
+	ended := &Coded{Exit: sig.Exit(), Code: CodeAborted, Message: sig.Error(), State: state}
+	if state == "" {
+		ended.Hint = "no answer was recorded; answer it with: " + x.app.answerCommand(x.cfg.Home, x.t.ref, q.callID)
 	}
+	return ended
 }
 
 // hangupTime is how long the signal may lag behind the loss of the terminal.

@@ -27,7 +27,8 @@ func (x *answering) live(ctx context.Context, c *remote.Client) error {
 		return err
 	}
 	if batch == nil {
-		return x.ask(ctx, q, &remoteDesk{Desk: c.Desk(q.callID)})
+		l := newLine(c, func(ctx context.Context) (*remote.Client, error) { return x.app.connect(ctx, x.cfg, x.t) })
+		return errors.Join(x.ask(ctx, q, &remoteDesk{line: l, callID: q.callID}), l.close())
 	}
 	via, err := x.deliver(ctx, c, q, batch)
 	if err != nil {

@@ -86,7 +86,7 @@ func (o *owner) startAsking(screen *view.Screen, answers *question.Script, fail 
 	case answerer == answererRemote:
 		as.stops = append(as.stops, o.questions.Provide(func(question.Card) bool { return true }))
 	case o.app.canPrompt():
-		tty, prompter, err := o.app.prompter(o.cfg, logstore.DraftsDir(o.path()), screen)
+		tty, prompter, err := o.app.prompter(o.cfg, o.path(), screen)
 		if err != nil {
 			cancel()
 			return nil, err
@@ -240,14 +240,15 @@ func (as *asking) restore() {
 	}
 }
 
-// prompter opens the terminal for cards. The caller owes the terminal's Close.
-func (a *App) prompter(cfg *config.Config, drafts string, screen prompt.Screen) (*prompt.TTY, *prompt.Prompter, error) {
+// prompter opens the terminal for cards of the session whose file log is. The
+// caller owes the terminal's Close.
+func (a *App) prompter(cfg *config.Config, log string, screen prompt.Screen) (*prompt.TTY, *prompt.Prompter, error) {
 	tty, err := prompt.OpenTTY(a.guard)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the terminal: %w", err)
 	}
 	return tty, &prompt.Prompter{
-		Terminal: tty, Drafts: prompt.FileDrafts{Dir: drafts}, Screen: screen,
+		Terminal: tty, Drafts: prompt.FileDrafts{Dir: logstore.DraftsDir(log), Log: log}, Screen: screen,
 		Colour: a.Colour(cfg), Plain: !a.Cursor(), Reflow: prompt.Reflows(a.Getenv),
 	}, nil
 }

@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
 	"deepseek/internal/prompt"
+	"deepseek/internal/question"
 	"deepseek/internal/remote"
 	"deepseek/internal/session"
 )
@@ -16,47 +18,91 @@ import (
 // interrupt is Ctrl+C at a card, whose terminal makes no signal of it.
 const interrupt = syscall.SIGINT
 
-// remoteDesk takes a card's answer to the owner of a live session. Attach and
-// Ended are called by the card alone; the forwarding goroutine ends with the
-// wait or the connection.
+// remoteDesk takes a card's answer to the owner of a live session. A claim belongs
+// to a connection and goes with it; the state, a late answer and the next claim
+// take the connection that there is by then. The card alone calls it; a forwarding
+// goroutine ends with the wait or the connection.
 type remoteDesk struct {
-	*remote.Desk
-	once  sync.Once
+	line   *line
+	callID string
+
+	desk  *remote.Desk   // of the last claim, or the attempt at one; nil: there was none
+	on    *remote.Client // its connection
 	ended chan prompt.Ended
 }
 
 func (d *remoteDesk) Attach(ctx context.Context) (time.Duration, bool, error) {
-	remaining, timed, err := d.Desk.Attach(ctx)
+	c, err := d.line.client(ctx)
+	if err != nil {
+		return 0, false, deskError(err)
+	}
+	if d.on != c {
+		d.on, d.desk, d.ended = c, c.Desk(d.callID), nil
+	}
+	remaining, timed, err := d.desk.Attach(ctx)
+	if err == nil && d.ended == nil {
+		d.ended = make(chan prompt.Ended, 1)
+		go forward(d.desk.Ended(), c.Done(), d.ended)
+	}
 	return remaining, timed, deskError(err)
 }
 
+// forward says how a wait ended in the card's words. Closed without a word means
+// that the connection was lost.
+func forward(from <-chan question.Ended, lost <-chan struct{}, to chan<- prompt.Ended) {
+	defer close(to)
+	select {
+	case e, ok := <-from:
+		if ok {
+			to <- promptEnded(e)
+		}
+	case <-lost: // what was said before that is there
+		select {
+		case e, ok := <-from:
+			if ok {
+				to <- promptEnded(e)
+			}
+		default:
+		}
+	}
+}
+
+// Respond and Reject are called with a claim only.
 func (d *remoteDesk) Respond(ctx context.Context, answers []session.Answer) (bool, error) {
-	ok, err := d.Desk.Respond(ctx, answers)
+	ok, err := d.desk.Respond(ctx, answers)
 	return ok, deskError(err)
 }
 
 func (d *remoteDesk) Reject(ctx context.Context, code string) (bool, error) {
-	ok, err := d.Desk.Reject(ctx, code)
+	ok, err := d.desk.Reject(ctx, code)
 	return ok, deskError(err)
 }
 
 func (d *remoteDesk) Late(ctx context.Context, answers []session.Answer) (bool, error) {
-	ok, err := d.Desk.Late(ctx, answers)
+	c, err := d.line.client(ctx)
+	if err != nil {
+		return false, deskError(err)
+	}
+	ok, err := c.Answer(ctx, d.callID, answers)
 	return ok, deskError(err)
 }
 
-func (d *remoteDesk) Ended() <-chan prompt.Ended {
-	d.once.Do(func() {
-		d.ended = make(chan prompt.Ended, 1)
-		go func() {
-			defer close(d.ended)
-			for e := range d.Desk.Ended() {
-				d.ended <- promptEnded(e)
-			}
-		}()
-	})
-	return d.ended
+func (d *remoteDesk) State(ctx context.Context) (string, error) {
+	c, err := d.line.client(ctx)
+	if err != nil {
+		return "", err
+	}
+	return c.State(ctx, d.callID)
 }
+
+func (d *remoteDesk) Detach(ctx context.Context) error {
+	if d.desk == nil {
+		return nil
+	}
+	return d.desk.Detach(ctx)
+}
+
+func (d *remoteDesk) Ended() <-chan prompt.Ended { return d.ended }
 
 // deskError is an error of the client as the card understands it.
 func deskError(err error) error {
@@ -77,10 +123,18 @@ type answerDesk struct {
 	prompt.Desk // of the live owner; nobody's where there was none
 	x           *answering
 	q           answerable
+
+	// The state that the log last told, and the file as it was then: a card looks
+	// over and over, and a log may be long.
+	read  fs.FileInfo
+	state string
 }
 
 func (d *answerDesk) Late(ctx context.Context, answers []session.Answer) (bool, error) {
 	err := d.x.late(ctx, d.q, answers)
+	if err != nil && d.x.removed() {
+		return false, nil
+	}
 	var coded *Coded
 	if errors.As(err, &coded) {
 		if coded.Code == "NOT_ANSWERABLE" { // it was settled meanwhile; State says how
@@ -100,20 +154,36 @@ func (d *answerDesk) State(ctx context.Context) (string, error) {
 	if state, err := d.Desk.State(ctx); err == nil {
 		return state, nil
 	}
+	now, err := os.Stat(d.x.t.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return prompt.StateRemoved, nil
+	case err != nil:
+		return "", err
+	case d.read != nil && os.SameFile(now, d.read) && now.Size() == d.read.Size() && now.ModTime().Equal(d.read.ModTime()):
+		return d.state, nil
+	}
 	list, _, err := readQuestions(ctx, d.x.app.key(), d.x.t.path, false)
 	if err != nil {
 		return "", err
 	}
+	d.read, d.state = now, prompt.StateRemoved
 	open, settled := fromList(list)
+	if slices.Contains(settled, d.q.callID) {
+		d.state = prompt.StateSettled
+	}
 	for _, q := range open {
 		if q.callID == d.q.callID {
-			return q.state, nil
+			d.state = q.state
 		}
 	}
-	if slices.Contains(settled, d.q.callID) {
-		return prompt.StateSettled, nil
-	}
-	return prompt.StateRemoved, nil
+	return d.state, nil
+}
+
+// removed tells whether the session is gone altogether.
+func (x *answering) removed() bool {
+	_, err := os.Lstat(x.t.path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // nobody is the desk of a wait that is over.
