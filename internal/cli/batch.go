@@ -29,8 +29,16 @@ func (f batchFlags) given() bool {
 
 const maxBatch = 1 << 20 // bytes of JSON
 
-// read reads what can be read before the questions are known: the JSON.
-func (f batchFlags) read(ctx context.Context, a *App) ([]session.Answer, error) {
+// read reads what can be read before the questions are known: the JSON. It takes
+// the key out of all answers, as it is taken out of the questions: a label in
+// which it stands is the one that was offered.
+func (f *batchFlags) read(ctx context.Context, a *App) ([]session.Answer, error) {
+	key := a.key()
+	for _, words := range [][]string{f.selects, f.customs, f.skips} {
+		for i := range words {
+			words[i] = key.String(words[i])
+		}
+	}
 	if f.file == "" {
 		return nil, nil
 	}
@@ -54,7 +62,7 @@ func (f batchFlags) read(ctx context.Context, a *App) ([]session.Answer, error) 
 	if len(text) > maxBatch {
 		return nil, usagef("the answers in %s are longer than %d MB\ngive just the answers: {\"answers\":[{\"id\":…,\"selected\":[…]}]}", f.file, maxBatch>>20)
 	}
-	batch, err := parseBatch(text)
+	batch, err := parseBatch(key.String(text))
 	if err != nil {
 		return nil, usagef("the answers in %s are not understood: %v\nwant {\"answers\":[{\"id\":…,\"selected\":[…],\"custom\":…}]}", f.file, err)
 	}
