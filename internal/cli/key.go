@@ -23,7 +23,8 @@ func (a *App) hide(key string) {
 func (a *App) key() redact.Key { return a.Out.hidden() }
 
 // lookForKey hides the key of key_file. Load does that too: this is for commands
-// that show logs and need no settings, and go on whatever is wrong with those.
+// that show logs and need no settings, for arguments that are not understood, and
+// goes on whatever is wrong with the settings.
 func (a *App) lookForKey() {
 	if strings.TrimSpace(a.Getenv(config.KeyVariable)) != "" {
 		return // known from the beginning

@@ -90,6 +90,9 @@ func (a *App) run(args []string) error {
 // finish says how it ended. A result that could not be written is a failure too.
 func (a *App) finish(err error) int {
 	c := failure(err)
+	if c.Exit == ExitUsage {
+		a.lookForKey() // the words may repeat an argument, and come before anything was read
+	}
 	a.report(c)
 	if err := a.Out.failed(); err != nil && c.Exit == ExitOK {
 		c = failure(&Coded{Exit: ExitFailed, Code: CodeOutputWrite, Message: fmt.Sprintf("cannot write the output: %v", err), Printed: true})
