@@ -249,6 +249,7 @@ func (a *App) prompter(cfg *config.Config, log string, screen prompt.Screen) (*p
 	}
 	return tty, &prompt.Prompter{
 		Terminal: tty, Drafts: prompt.FileDrafts{Dir: logstore.DraftsDir(log), Log: log}, Screen: screen,
+		Redact: func(text string) string { return a.key().String(text) },
 		Colour: a.Colour(cfg), Plain: !a.Cursor(), Reflow: prompt.Reflows(a.Getenv),
 	}, nil
 }

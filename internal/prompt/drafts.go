@@ -188,7 +188,7 @@ func (s *cardState) draft() Draft {
 	d := Draft{Frozen: true, At: s.at, Items: make([]DraftItem, len(s.items))}
 	for i := range s.items {
 		it := &s.items[i]
-		d.Items[i] = DraftItem{Row: it.row, Text: it.texts[len(it.texts)-1].text, Done: it.done}
+		d.Items[i] = DraftItem{Row: it.row, Text: s.redact(it.texts[len(it.texts)-1].text), Done: it.done}
 		for row, m := range it.marked {
 			if m {
 				d.Items[i].Marked = append(d.Items[i].Marked, row)

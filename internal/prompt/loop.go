@@ -72,7 +72,7 @@ func (r *runner) Cleanup(*survey.PromptConfig, any) error {
 	}
 	lines := make([]string, len(r.card.Questions))
 	for i, a := range r.accepted.Answers {
-		lines[i] = fmt.Sprintf("? %s: %s (%s)", cardName(r.card, i), clip(summary(a), longSummary), word)
+		lines[i] = fmt.Sprintf("? %s: %s (%s)", cardName(r.card, i), clip(r.s.summary(a), longSummary), word)
 	}
 	r.lastWords(lines)
 	if r.accepted.Outcome == LateAnswered {

@@ -95,7 +95,7 @@ func (r *runner) answeredBy(e Ended, by string) string {
 	}
 	lines := make([]string, len(e.Answers))
 	for i, a := range e.Answers {
-		lines[i] = fmt.Sprintf("? %s: %s (%s)", cardName(r.card, i), clip(summary(a), longSummary), word)
+		lines[i] = fmt.Sprintf("? %s: %s (%s)", cardName(r.card, i), clip(r.s.summary(a), longSummary), word)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -109,7 +109,7 @@ func (r *runner) withTyped(words string) string {
 	for i := range r.s.items {
 		for _, f := range r.s.items[i].texts {
 			if !f.blank() {
-				words += "\n  what you had typed: " + clip(oneLine(f.text), longTyped)
+				words += "\n  what you had typed: " + clip(oneLine(r.s.redact(f.text)), longTyped)
 			}
 		}
 	}

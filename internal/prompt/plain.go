@@ -17,7 +17,7 @@ func (s *cardState) plainText() string {
 	if s.reviewing() {
 		b.WriteString("Review\n")
 		for i, q := range s.card.Questions {
-			fmt.Fprintf(&b, "%d. %s: %s\n", i+1, oneLine(firstOf(q.Header, q.Question)), summary(s.answer(i)))
+			fmt.Fprintf(&b, "%d. %s: %s\n", i+1, oneLine(firstOf(q.Header, q.Question)), s.summary(s.answer(i)))
 		}
 		b.WriteString("Enter sends; a number goes back to that question.\n")
 		return b.String()
@@ -93,7 +93,7 @@ func (s *cardState) line(text string, now time.Time) effect {
 	}
 	s.freeze()
 	if !s.drawn || now.Before(s.guardUntil) { // its Enter was meant for something else
-		s.note = "typed before the question was shown: " + oneLine(text) + ". Enter takes it"
+		s.note = "typed before the question was shown: " + oneLine(s.redact(text)) + ". Enter takes it"
 		return effectNone
 	}
 	return s.enter(now)

@@ -31,9 +31,12 @@ type Prompter struct {
 	Terminal Terminal
 	Drafts   Drafts // nil keeps none
 	Screen   Screen // nil: nobody else writes
-	Colour   bool
-	Plain    bool // no cursor control (TERM=dumb): numbered lines
-	Reflow   bool // the terminal breaks long lines anew on a resize; see Reflows
+	// Redact takes out what is not to be shown or kept, such as a key, of an answer that is told, and
+	// of a draft. Typing it shows it, and it is sent as typed. nil: nothing is.
+	Redact func(string) string
+	Colour bool
+	Plain  bool // no cursor control (TERM=dumb): numbered lines
+	Reflow bool // the terminal breaks long lines anew on a resize; see Reflows
 
 	away  turns // to wait for the foreground
 	turns turns

@@ -50,8 +50,12 @@ type runner struct {
 }
 
 func newRunner(p *Prompter, card Card, desk Desk) *runner {
+	s := newState(card)
+	if p.Redact != nil {
+		s.redact = p.Redact
+	}
 	return &runner{
-		p: p, card: card, desk: desk, s: newState(card), ended: desk.Ended(), away: p.away.join(true),
+		p: p, card: card, desk: desk, s: s, ended: desk.Ended(), away: p.away.join(true),
 		paint: painter{w: p.Terminal, colour: p.Colour, reflow: p.Reflow},
 	}
 }

@@ -15,7 +15,8 @@ const enterGuard = 500 * time.Millisecond
 // or changes it. It has no clock: the time comes with each call.
 type cardState struct {
 	card    Card
-	at      int // the question shown; len(card.Questions) is the review
+	redact  func(string) string // what is not to be shown or kept
+	at      int                 // the question shown; len(card.Questions) is the review
 	items   []item
 	review  int  // the row of the review that is highlighted
 	editing bool // the review sent the person back to one question
@@ -59,7 +60,7 @@ const (
 )
 
 func newState(card Card) *cardState {
-	s := &cardState{card: card, late: card.Continued, items: make([]item, len(card.Questions)), review: len(card.Questions)}
+	s := &cardState{card: card, redact: func(text string) string { return text }, late: card.Continued, items: make([]item, len(card.Questions)), review: len(card.Questions)}
 	for i, q := range card.Questions {
 		s.items[i].marked = make([]bool, len(q.Options))
 		s.items[i].texts = make([]field, len(q.Options)+1)

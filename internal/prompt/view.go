@@ -193,7 +193,7 @@ func (s *cardState) rowLines(w int) section {
 	var sec section
 	if s.reviewing() {
 		for i, q := range s.card.Questions {
-			s.addRow(&sec, i, "", oneLine(firstOf(q.Header, q.Question)), summary(s.answer(i)), nil, w)
+			s.addRow(&sec, i, "", oneLine(firstOf(q.Header, q.Question)), s.summary(s.answer(i)), nil, w)
 		}
 		s.addRow(&sec, len(s.card.Questions), "", "Send", "", nil, w)
 		return sec
@@ -280,14 +280,14 @@ func (s *cardState) addField(sec *section, f *field, style, head, indent string,
 	}
 }
 
-// summary is an answer in one line.
-func summary(a session.Answer) string {
+// summary is an answer in one line, without the key.
+func (s *cardState) summary(a session.Answer) string {
 	parts := make([]string, 0, len(a.Selected)+1)
 	for _, l := range a.Selected {
-		parts = append(parts, oneLine(l))
+		parts = append(parts, oneLine(s.redact(l)))
 	}
 	if a.Custom != "" {
-		parts = append(parts, oneLine(a.Custom))
+		parts = append(parts, oneLine(s.redact(a.Custom)))
 	}
 	if len(parts) == 0 {
 		return "(skipped)"
