@@ -2,11 +2,14 @@ package shell
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +39,7 @@ func TestResults(t *testing.T) {
 		{"syntax error", "if", "exit code 2"},
 	}
 	r := newRig(t, nil)
+	r.idle, r.drain = patience, patience // nothing is left running: the pipe has an end
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := r.bash(tt.command)
@@ -195,7 +199,7 @@ func TestManyMillionLines(t *testing.T) {
 		t.Skip("prints 39 MB")
 	}
 	r := newRig(t, nil)
-	within(t, 20*time.Second, func() {
+	inTime(t, func() {
 		if got := r.bash("seq 1 5000000; echo LAST; exit 7"); !strings.HasSuffix(got.Content, "\n5000000\nLAST\nexit code 7") {
 			t.Errorf("%.200q", got.Content)
 		}
@@ -206,29 +210,32 @@ func TestManyMillionLines(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
-	for name, command := range map[string]string{
-		"endless output":           "echo begun; yes",
-		"silence":                  "echo begun; sleep 301",
-		"ignores TERM":             "trap '' TERM; echo begun; sleep 301; sleep 301; sleep 301",
-		"closes its output":        "echo begun; exec >&- 2>&-; sleep 301",
-		"stopped":                  "echo begun; kill -STOP $$",
-		"children that ignore it":  "echo begun; (trap '' TERM; sleep 301; sleep 301) & wait",
-		"a child in a session":     "echo begun; setsid -w sleep 301",
-		"a background one besides": "echo begun; setsid sleep 301 & sleep 301",
+	for i, c := range []struct{ name, command string }{ // SLEEP is one that no other command has
+		{"endless output", "echo begun; yes SLEEP"},
+		{"silence", "echo begun; SLEEP"},
+		{"ignores TERM", "trap '' TERM; echo begun; SLEEP; SLEEP; SLEEP"},
+		{"closes its output", "echo begun; exec >&- 2>&-; SLEEP"},
+		{"stopped", "echo begun; kill -STOP $$; SLEEP"},
+		{"children that ignore it", "echo begun; (trap '' TERM; SLEEP; SLEEP) & wait"},
+		{"a child in a session", "echo begun; setsid -w SLEEP"},
+		{"a background one besides", "echo begun; setsid SLEEP & SLEEP"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		sleep := fmt.Sprintf("sleep %d", 3010+i)
+		command := strings.ReplaceAll(c.command, "SLEEP", sleep)
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // each takes all the time that even a slow machine needs to begin
 			r := newRig(t, nil)
 			r.max = 1 << 20
-			within(t, 20*time.Second, func() {
-				got := r.call(t.Context(), "bash", m{"command": command, "timeout_ms": 500})
-				if got.Code != "" || !strings.Contains(got.Content+"\n", "\ntimed out after 500 ms\n") {
+			inTime(t, func() {
+				got := r.call(t.Context(), "bash", m{"command": command, "timeout_ms": 5000})
+				if got.Code != "" || !strings.Contains(got.Content+"\n", "\ntimed out after 5000 ms\n") {
 					t.Errorf("%q %.300q", got.Code, got.Content)
 				}
-				if name != "endless output" && !strings.HasPrefix(got.Content, "begun\n") {
+				if c.name != "endless output" && !strings.HasPrefix(got.Content, "begun\n") {
 					t.Errorf("%.300q", got.Content)
 				}
 			})
-			if left := alive(t, "sleep 301"); left != "" {
+			if left := alive(t, sleep); left != "" {
 				t.Errorf("left running: %s", left)
 			}
 		})
@@ -237,10 +244,10 @@ func TestTimeout(t *testing.T) {
 
 func TestCancelKeepsWhatWasPrinted(t *testing.T) {
 	r := newRig(t, nil)
-	r.grace = 10 * time.Second
+	r.grace = patience / 4 // which passes where a signal comes between a fork and its program
 	ctx, cancel := context.WithCancel(t.Context())
-	raw := `{"command":"trap 'echo ended; exit' TERM; echo begun; sleep 302 & wait"}`
-	within(t, 20*time.Second, func() {
+	raw := `{"command":"trap 'echo ended; exit' TERM; sleep 302 & echo begun; wait"}`
+	inTime(t, func() {
 		got := r.Tools()[0].Run(ctx, tool.Call{ID: "c", Arguments: []byte(raw), Progress: func(line string) {
 			if line == "begun" {
 				cancel()
@@ -268,7 +275,7 @@ func TestWhatIsLeftRunningDoesNotHoldTheCallAndEndsWithTheFamily(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
-			within(t, 20*time.Second, func() {
+			inTime(t, func() {
 				if got := r.bash(command); got.Code != "" || !strings.HasPrefix(got.Content, "ok\n") && name != "prints on" {
 					t.Errorf("%q", got.Content)
 				}
@@ -288,26 +295,48 @@ func TestWhatIsLeftRunningDoesNotHoldTheCallAndEndsWithTheFamily(t *testing.T) {
 
 func TestAServerLeftRunningSurvivesItsOutput(t *testing.T) {
 	r := newRig(t, nil)
-	got := r.bash("(sleep 0.3; seq 1 100000; echo done > mark) & echo ok")
+	got := r.bash("(until [ -e go ]; do sleep 0.02; done; seq 1 100000; echo done > mark) & echo ok")
 	if !strings.HasPrefix(got.Content, "ok\nnote: ") {
 		t.Errorf("%q", got.Content)
 	}
-	if got := r.bash("until [ -s mark ]; do sleep 0.02; done; cat mark"); got.Content != "done\n" {
+	if got := r.bash("touch go; until [ -s mark ]; do sleep 0.02; done; cat mark"); got.Content != "done\n" {
 		t.Errorf("%q", got.Content)
+	}
+}
+
+// The time that an open pipe is waited for may pass before this process gets to
+// read what was printed before: it is slow, or stood still.
+func TestWhatWasPrintedIsKeptHoweverLateItIsRead(t *testing.T) {
+	r := newRig(t, nil)
+	r.idle, r.drain = 0, 0
+	ended := func() bool { return len(table.running()) == 0 }
+	hold := sync.OnceFunc(func() {
+		for !ended() {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(50 * time.Millisecond) // the reader's time begins, and is over
+	})
+	raw := `{"command":"echo FIRST; seq 1 10000; echo LAST"}`
+	got := r.Tools()[0].Run(t.Context(), tool.Call{ID: "c", Arguments: []byte(raw), Progress: func(string) { hold() }})
+	if !strings.HasPrefix(got.Content, "FIRST\n1\n") || !strings.HasSuffix(got.Content, "\n10000\nLAST\n") {
+		t.Errorf("%.100q … %q", got.Content, got.Content[max(0, len(got.Content)-100):])
 	}
 }
 
 func TestOrphansAreReapedAndNobodyElsesChildren(t *testing.T) {
 	r := newRig(t, nil)
-	r.bash("for i in 1 2 3; do (setsid sh -c 'exit 5' &) ; done; sleep 0.2")
-	r.bash("true")
-	procs, err := scan()
-	if err != nil {
-		t.Skip(err)
-	}
-	for _, p := range procs {
-		if p.zombie && p.ppid == os.Getpid() {
-			t.Errorf("zombie %+v", p)
+	r.bash("for i in 1 2 3; do (setsid sh -c 'exit 5' &) ; done")
+	for end := time.Now().Add(patience); ; {
+		r.bash("true") // reaps those that have ended by now
+		procs, err := scan()
+		if err != nil {
+			t.Skip(err)
+		}
+		if procs = slices.DeleteFunc(procs, func(p proc) bool { return !table.orphan(p) }); len(procs) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v", procs)
 		}
 	}
 }
@@ -336,14 +365,15 @@ func TestFamiliesEndOnlyTheirOwn(t *testing.T) {
 func TestCloseEndsARunningCall(t *testing.T) {
 	r := newRig(t, nil)
 	started := make(chan struct{})
+	start := sync.OnceFunc(func() { close(started) })
 	done := make(chan tool.Result, 1)
 	go func() {
 		done <- r.Tools()[0].Run(context.Background(), tool.Call{
-			ID: "c", Arguments: []byte(`{"command":"trap '' TERM; echo begun; sleep 306; sleep 306"}`), Progress: func(string) { close(started) },
+			ID: "c", Arguments: []byte(`{"command":"trap '' TERM; echo begun; sleep 306; sleep 306"}`), Progress: func(string) { start() },
 		})
 	}()
 	<-started
-	within(t, 20*time.Second, func() {
+	inTime(t, func() {
 		if err := r.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -361,11 +391,11 @@ func TestCloseEndsARunningCall(t *testing.T) {
 
 func TestCloseWhoseContextEndsWaitsForNoGrace(t *testing.T) {
 	r := newRig(t, nil)
-	r.grace = time.Minute
+	r.grace = 2 * patience
 	r.bash("(trap '' TERM; sleep 307; sleep 307) & echo ok")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	within(t, 20*time.Second, func() {
+	inTime(t, func() {
 		if err := r.Close(ctx); err != nil {
 			t.Error(err)
 		}
@@ -402,8 +432,8 @@ func TestCloseLeavesNoGoroutineAndNoDescriptor(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
-		runtime.Gosched() // a goroutine that has said that it is done may still be on its way out
+	for end := time.Now().Add(patience); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // a goroutine that has said that it is done may still be on its way out
 	}
 	if n := runtime.NumGoroutine(); n > goroutines {
 		t.Errorf("%d goroutines, before %d", n, goroutines)

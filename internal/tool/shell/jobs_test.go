@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"deepseek/internal/tool"
 )
@@ -31,7 +30,7 @@ func TestJobOutputIsNewEachTime(t *testing.T) {
 	if err := os.WriteFile(r.dir+"/go", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got = r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": 10000})
+	got = r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": patience.Milliseconds()})
 	if !strings.HasPrefix(got.Content, "two\njob_1 exit code 4 after ") || *got.Meta.ExitCode != 4 {
 		t.Errorf("%q", got.Content)
 	}
@@ -43,7 +42,7 @@ func TestJobOutputIsNewEachTime(t *testing.T) {
 func TestJobOutputThatOverflowedSaysWhatIsLeftOut(t *testing.T) {
 	r := newRig(t, nil)
 	r.background("seq 1 100000")
-	got := r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": 10000})
+	got := r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": patience.Milliseconds()})
 	if !strings.HasPrefix(got.Content, "[the end of 588895 bytes of output; the whole is in "+r.spill.dir) || !strings.Contains(got.Content, "\n100000\njob_1 exit code 0 after ") {
 		t.Errorf("%.200q", got.Content)
 	}
@@ -53,7 +52,7 @@ func TestJobKill(t *testing.T) {
 	r := newRig(t, nil)
 	r.background("echo a; trap '' TERM; setsid sleep 311 & sleep 311; sleep 311")
 	r.background("sleep 312")
-	within(t, 20*time.Second, func() {
+	inTime(t, func() {
 		got := r.call(t.Context(), "job_kill", m{"job_id": "job_1"})
 		if !strings.Contains(got.Content, "job_1 ended by job_kill after ") {
 			t.Errorf("%q", got.Content)
@@ -80,7 +79,7 @@ func TestJobOutlivesTheCallThatStartedIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r.call(ctx, "bash", m{"command": "sleep 0.2; echo lived", "run_in_background": true})
 	cancel()
-	got := r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": 10000})
+	got := r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": patience.Milliseconds()})
 	if !strings.HasPrefix(got.Content, "lived\njob_1 exit code 0") {
 		t.Errorf("%q", got.Content)
 	}
@@ -89,7 +88,7 @@ func TestJobOutlivesTheCallThatStartedIt(t *testing.T) {
 func TestJobTimeoutCountsOnlyWhenGiven(t *testing.T) {
 	r := newRig(t, nil)
 	r.call(t.Context(), "bash", m{"command": "sleep 313", "run_in_background": true, "timeout_ms": 50})
-	got := r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": 10000})
+	got := r.call(t.Context(), "job_output", m{"job_id": "job_1", "wait": patience.Milliseconds()})
 	if !strings.HasPrefix(got.Content, "job_1 timed out after 50 ms") {
 		t.Errorf("%q", got.Content)
 	}
@@ -100,7 +99,7 @@ func TestJobWaitEndsWithTheCall(t *testing.T) {
 	r.background("sleep 314")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	within(t, 20*time.Second, func() {
+	inTime(t, func() {
 		if got := r.call(ctx, "job_output", m{"job_id": "job_1", "wait": 600000}); got.Code != tool.CodeAborted {
 			t.Errorf("%q", got.Content)
 		}

@@ -152,7 +152,7 @@ func (p *process) watch(ctx context.Context, read <-chan error) {
 
 // read takes the output and says through ended how that ended: nil at the end
 // of the pipe, or os.ErrDeadlineExceeded where bash has exited and the pipe has
-// been silent for a while, or open for too long. What is printed after that is
+// been empty for a while, or open for too long. What is printed after that is
 // thrown away, so that what was left running is not ended by its pipe.
 func (p *process) read(ended chan<- error) {
 	w := p.family.env.Redact.Writer(p.out)
@@ -172,10 +172,19 @@ func (p *process) read(ended chan<- error) {
 // Most commands print little, and some very much: the buffer grows as it is filled.
 const firstRead, longestRead = 4 << 10, 256 << 10
 
+// pipeSize is the most that the pipe holds.
+const pipeSize = 1 << 20
+
+// copy goes by the clock only while the pipe is empty. What is in it may well
+// have been printed before bash exited: then it was this process that was slow,
+// or stood still.
 func (p *process) copy(w io.Writer) error {
 	buf := make([]byte, firstRead)
-	for {
+	for late := 0; late < pipeSize; {
 		n, err := p.pipe.Read(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			n, err = readNow(p.pipe, buf)
+		}
 		_, _ = w.Write(buf[:n]) // an output takes everything
 		if n == len(buf) && n < longestRead {
 			buf = make([]byte, 4*n)
@@ -185,8 +194,8 @@ func (p *process) copy(w io.Writer) error {
 		}
 		if err == nil && p.draining.Load() {
 			now := time.Now()
-			if !now.Before(p.drainEnd) {
-				return os.ErrDeadlineExceeded
+			if now.After(p.drainEnd) {
+				late += n
 			}
 			next := now.Add(p.family.idle)
 			if next.After(p.drainEnd) {
@@ -198,4 +207,32 @@ func (p *process) copy(w io.Writer) error {
 			return err
 		}
 	}
+	return os.ErrDeadlineExceeded // somebody prints on and on
+}
+
+// readNow reads what the pipe holds, whatever its deadline is. The error is
+// os.ErrDeadlineExceeded where that is nothing.
+func readNow(pipe *os.File, buf []byte) (n int, err error) {
+	c, err := pipe.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	closed := c.Control(func(fd uintptr) {
+		for {
+			if n, err = syscall.Read(int(fd), buf); !errors.Is(err, syscall.EINTR) {
+				return
+			}
+		}
+	})
+	switch {
+	case closed != nil:
+		return 0, closed
+	case errors.Is(err, syscall.EAGAIN):
+		return 0, os.ErrDeadlineExceeded
+	case err != nil:
+		return 0, err
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
 }

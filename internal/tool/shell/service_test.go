@@ -29,7 +29,7 @@ func TestServiceIsEndedWithAllItStarted(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := ""
-			for end := time.Now().Add(10 * time.Second); !strings.Contains(text, "ready\n"); {
+			for end := time.Now().Add(patience); !strings.Contains(text, "ready\n"); time.Sleep(time.Millisecond) {
 				b, err := os.ReadFile(out.Name())
 				if err != nil || time.Now().After(end) {
 					t.Fatal(err, text)
@@ -48,7 +48,7 @@ func TestServiceIsEndedWithAllItStarted(t *testing.T) {
 			}
 			select {
 			case <-s.Exited():
-			case <-time.After(10 * time.Second):
+			case <-time.After(patience):
 				t.Fatal("it runs on")
 			}
 			if s.Err() == nil {
