@@ -129,6 +129,7 @@ type attachment struct {
 func (at *attachment) run(ctx context.Context, signals *Signals) (err error) {
 	at.screen = view.NewScreen(at.app.Err, view.ScreenOptions{
 		Terminal: true, Cursor: at.app.Cursor(), Colour: at.app.Colour(at.cfg), ASCII: !at.app.UTF8(), Width: at.app.Width, Quiet: at.cfg.Quiet,
+		Background: background(at.app.streams.Err),
 	})
 	defer at.screen.Close()
 	tty, p, err := at.app.prompter(at.cfg, at.t.path, at.screen)

@@ -40,6 +40,7 @@ func (r *reading) follow(ctx context.Context, signals *Signals) error {
 	f := &follower{reading: r, session: t.SessionID, next: end.Next, screen: view.NewScreen(a.Out, view.ScreenOptions{
 		Terminal: a.OutTerminal(), Cursor: a.outCursor(),
 		Colour: a.outColour(r.cfg), ASCII: !a.UTF8(), Width: a.outWidth, Verbose: r.o.expand, Echo: echo,
+		Background: background(a.streams.Out),
 	})}
 	defer f.screen.Close()
 	for _, c := range t.Running() {

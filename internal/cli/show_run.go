@@ -28,6 +28,7 @@ func newShow(o *owner) *show {
 	return &show{o: o, format: o.cfg.Output, fresh: o.log.file() == nil, echo: echo, screen: view.NewScreen(a.Err, view.ScreenOptions{
 		Terminal: a.ErrTerminal(), Cursor: a.Cursor(), Colour: a.Colour(o.cfg), ASCII: !a.UTF8(),
 		Width: a.Width, Quiet: o.cfg.Quiet, Verbose: o.cfg.Verbose, Echo: echo,
+		Background: background(a.streams.Err),
 	})}
 }
 

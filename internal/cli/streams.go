@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"deepseek/internal/config"
@@ -152,6 +153,19 @@ func (a *App) OutTerminal() bool { return a.terminals.out }
 
 // ErrTerminal is InTerminal for stderr.
 func (a *App) ErrTerminal() bool { return a.terminals.err }
+
+// background tells whether the terminal that a stream is has been given to another
+// job. One that does not control this process is nobody's job.
+func background(stream any) func() bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return nil
+	}
+	return func() bool {
+		group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP)
+		return err == nil && group != unix.Getpgrp()
+	}
+}
 
 // OneTerminal says that stdout and stderr are the same terminal, so that what
 // was shown on one need not be printed on the other.

@@ -21,6 +21,10 @@ type ScreenOptions struct {
 	Quiet    bool       // only session id, announcements and errors
 	Verbose  bool
 	Echo     Echo // nil: what is typed is not the screen's to hide
+
+	// Background tells whether the terminal is another job's now, which a spinner is
+	// not to write over. It is asked for each frame; nil: it never is.
+	Background func() bool
 }
 
 // Echo switches whether the terminal shows what is typed. Off may be called again.
@@ -78,6 +82,9 @@ type running struct {
 func NewScreen(w io.Writer, o ScreenOptions) *Screen {
 	if o.Width == nil || !o.Terminal { // a log is no place to cut for somebody's window
 		o.Width = func() int { return 200 }
+	}
+	if o.Background == nil {
+		o.Background = func() bool { return false }
 	}
 	s := &Screen{o: o, style: newStyle(o.Colour), to: w, tools: map[string]running{}, subs: map[string]bool{}, before: map[string][]string{}, after: map[string][]string{}, flow: flow{columns: o.Width}, wake: make(chan struct{}, 1), quit: make(chan struct{})}
 	if o.Terminal && o.Cursor && !o.Quiet {

@@ -18,6 +18,8 @@ import (
 //   - It is one column shorter than the terminal, so that it does not wrap. A
 //     terminal that gets narrower may break it; it is the last thing on the
 //     screen, so everything from the cursor on is erased.
+//   - In the background of a shell there is no spinner. Where one stood when the
+//     process was stopped the shell has gone on below it: it is left as it is.
 //   - Once the spinner was drawn, what is typed is not shown until a card begins
 //     or the screen ends.
 //   - While a card owns the terminal (Pause) nothing is written at all; it is
@@ -131,10 +133,10 @@ func (s *Screen) endText() {
 }
 
 func (s *Screen) erase() {
-	if s.drawn {
+	if s.drawn && !s.o.Background() {
 		s.emit([]byte(eraseLine))
-		s.drawn = false
 	}
+	s.drawn = false
 }
 
 // echo shows what is typed again.
@@ -185,6 +187,10 @@ func (s *Screen) draw() bool {
 		return false
 	}
 	if s.flow.within() { // text stands on the line; it may go on
+		return true
+	}
+	if s.o.Background() { // until it comes back
+		s.drawn = false
 		return true
 	}
 	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
