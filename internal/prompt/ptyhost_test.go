@@ -38,6 +38,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// patience bounds every wait for something that has to come.
+const patience = time.Minute
+
 // memDesk is the desk of an asker: it accepts, and ends nothing by itself.
 type memDesk struct{ remaining time.Duration }
 
@@ -57,8 +60,8 @@ func (memDesk) Detach(context.Context) error {
 	return nil
 }
 
-// asker runs cards named by its arguments, each with the countdown in PROMPT_TEST_LEFT, and
-// prints what became of them, whether the terminal is cooked, and goroutines left over.
+// asker runs cards named by its arguments, each with the countdown that follows its name, else
+// the one in PROMPT_TEST_LEFT, and prints what became of them, whether the terminal is cooked, and goroutines left over.
 func asker() {
 	left, _ := time.ParseDuration(os.Getenv("PROMPT_TEST_LEFT"))
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -82,7 +85,12 @@ func asker() {
 		p.Drafts = FileDrafts{Dir: dir}
 	}
 	goroutines := runtime.NumGoroutine()
-	for i, name := range os.Args[1:] {
+	for i, arg := range os.Args[1:] {
+		name, own, _ := strings.Cut(arg, "=")
+		left := left
+		if own != "" {
+			left, _ = time.ParseDuration(own)
+		}
 		card := map[string]Card{"colours": timedCard(colours), "batch": batch(), "approval": approvalCard()}[name]
 		func() {
 			defer func() {
@@ -92,8 +100,8 @@ func asker() {
 			}()
 			res, err := p.Run(ctx, card, memDesk{left})
 			after, _ := term.GetState(0)
-			for end := time.Now().Add(2 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
-				runtime.Gosched() // one that has said its last word may not be gone yet
+			for end := time.Now().Add(patience / 2); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+				time.Sleep(time.Millisecond) // one that has said its last word may not be gone yet
 			}
 			fmt.Printf("RESULT %d %v %q err=%v cooked=%v goroutines=+%d\n", i, res.Outcome, brief(res.Answers), err,
 				reflect.DeepEqual(before, after), max(runtime.NumGoroutine()-goroutines, 0))
@@ -229,12 +237,6 @@ func startPty(t *testing.T, o ptyOptions) *ptySession {
 	return s
 }
 
-func (s *ptySession) screen() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return trimScreen(s.vt.String())
-}
-
 func (s *ptySession) send(x string) {
 	s.t.Helper()
 	if _, err := s.f.WriteString(x); err != nil {
@@ -242,11 +244,24 @@ func (s *ptySession) send(x string) {
 	}
 }
 
-// until waits until all of want is on the screen together.
+// until waits until all of want is on the screen together, between two frames: one is drawn
+// with one write, but may be read in pieces.
 func (s *ptySession) until(want ...string) string {
 	s.t.Helper()
-	return s.wait(s.screen, want)
+	return s.wait(fmt.Sprintf("%q", want), func() (string, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		written := s.raw.String()
+		whole := strings.LastIndex(written, frameEnds) >= strings.LastIndex(written, frameBegins)
+		screen := trimScreen(s.vt.String())
+		for _, w := range want {
+			whole = whole && strings.Contains(screen, w)
+		}
+		return screen, whole
+	})
 }
+
+const frameBegins, frameEnds = "\x1b[?7l", "\x1b[?7h"
 
 // mark is how much has been written so far; since waits for something written after it.
 func (s *ptySession) mark() int {
@@ -257,28 +272,40 @@ func (s *ptySession) mark() int {
 
 func (s *ptySession) since(mark int, want string) {
 	s.t.Helper()
-	s.wait(func() string {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.raw.String()[mark:]
-	}, []string{want})
+	s.written(mark, want, func(written string) bool { return strings.Contains(written, want) })
 }
 
-func (s *ptySession) wait(look func() string, want []string) string {
+// redrawn waits until the card was erased since a mark, and stands again.
+func (s *ptySession) redrawn(mark int) {
 	s.t.Helper()
-	end := time.After(15 * time.Second)
+	s.written(mark, "card that was drawn anew", func(written string) bool {
+		_, after, erased := strings.Cut(written, eraseBelow)
+		return erased && strings.Contains(after, frameEnds)
+	})
+}
+
+func (s *ptySession) written(mark int, what string, is func(written string) bool) {
+	s.t.Helper()
+	s.wait(what, func() (string, bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		seen := s.raw.String()[mark:]
+		return seen, is(seen)
+	})
+}
+
+func (s *ptySession) wait(what string, look func() (seen string, ok bool)) string {
+	s.t.Helper()
+	end := time.After(patience)
 	for {
-		seen, all := look(), true
-		for _, w := range want {
-			all = all && strings.Contains(seen, w)
-		}
-		if all {
+		seen, ok := look()
+		if ok {
 			return seen
 		}
 		select {
 		case <-s.news:
 		case <-end:
-			s.t.Fatalf("no %q in:\n%s", want, seen)
+			s.t.Fatalf("no %s in:\n%s", what, seen)
 		}
 	}
 }
