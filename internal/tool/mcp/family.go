@@ -53,6 +53,7 @@ const (
 	callTime   = 5 * time.Minute  // for one call, likewise
 	politeTime = time.Second / 2  // to end by themselves when their input ends
 	cancelTime = time.Second      // to let go of a call that was cancelled
+	exitTime   = time.Second / 5  // to exit, for a program that broke off
 )
 
 // Family owns the connections to all servers of a session. Start is called once,
@@ -63,7 +64,9 @@ type Family struct {
 	offered []offered
 	up      time.Duration // startTime and callTime, for servers that have none of their own
 	call    time.Duration
-	max     int // maxMessage
+	letGo   time.Duration // cancelTime
+	exit    time.Duration // exitTime
+	max     int           // maxMessage
 
 	mu     sync.Mutex
 	closed bool
@@ -71,7 +74,7 @@ type Family struct {
 
 // New makes a family. Nothing is started yet.
 func New(env Env) *Family {
-	f := &Family{env: env, up: startTime, call: callTime, max: maxMessage}
+	f := &Family{env: env, up: startTime, call: callTime, letGo: cancelTime, exit: exitTime, max: maxMessage}
 	for _, conf := range env.Servers {
 		f.servers = append(f.servers, &server{family: f, conf: conf, name: conf.Name, connecting: make(chan struct{}, 1)})
 	}

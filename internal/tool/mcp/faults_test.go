@@ -102,7 +102,9 @@ func rawServer(t *testing.T) *httptest.Server {
 
 // What the library says of a program that closes its output is no reader's matter.
 func TestAProgramThatClosesItsOutputMidCall(t *testing.T) {
-	r := newRig(t, map[string]config.Server{"w": local("closes")}).start()
+	r := newRig(t, map[string]config.Server{"w": local("closes")})
+	r.exit = exitTime // it never does
+	r.start()
 	got := r.run(t.Context(), "mcp__w__t", `{}`)
 	if got.Code != CodeBroken || !strings.Contains(got.Content, "broke off: it closed its output. What") {
 		t.Errorf("%s %q", got.Code, got.Content)

@@ -28,6 +28,9 @@ const (
 	testLimit = 1 << 20
 )
 
+// patience bounds every wait for something that has to come.
+const patience = time.Minute
+
 // rig is a family over real processes.
 type rig struct {
 	*Family
@@ -84,8 +87,9 @@ func newRig(t *testing.T, servers map[string]config.Server) *rig {
 		Stderr: func(server, l string) { r.heard <- server + ": " + l },
 	})
 	r.max = testLimit
+	r.up, r.letGo, r.exit = patience, patience, patience
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := r.Close(ctx); err != nil {
 			t.Error(err)
@@ -93,7 +97,7 @@ func newRig(t *testing.T, servers map[string]config.Server) *rig {
 		if err := r.shell.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+		for end := time.Now().Add(patience); runtime.NumGoroutine() > before; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				buf := make([]byte, 1<<16)
 				t.Fatalf("%d goroutines are left\n%s", runtime.NumGoroutine()-before, buf[:runtime.Stack(buf, true)])
@@ -303,7 +307,7 @@ func TestCancelReachesTheServer(t *testing.T) {
 
 func (r *rig) hear(want string) {
 	r.t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(patience)
 	for {
 		select {
 		case l := <-r.heard:
@@ -335,10 +339,10 @@ func TestTimesOfTheConfiguration(t *testing.T) {
 	hanging.StartTimeout = 300 * time.Millisecond
 	patient.StartTimeout, patient.CallTimeout = time.Minute, time.Minute
 	r := newRig(t, map[string]config.Server{"hurried": hurried, "patient": patient, "hanging": hanging})
-	r.up, r.call = 20*time.Second, time.Nanosecond
+	r.up, r.call = 2*patience, time.Nanosecond
 	begun := time.Now()
 	r.start()
-	if got := r.noted(); got != "the MCP server hanging is left out: it did not come up in 300ms" || time.Since(begun) > 15*time.Second {
+	if got := r.noted(); got != "the MCP server hanging is left out: it did not come up in 300ms" || time.Since(begun) > patience {
 		t.Error(got, time.Since(begun))
 	}
 	if got := r.run(t.Context(), "mcp__hurried__waits", `{}`); got.Code != CodeTimeout || !strings.Contains(got.Content, "did not answer in 100ms") {
@@ -366,24 +370,23 @@ func TestStartTimeoutHoldsForARestart(t *testing.T) {
 // A program that does not read holds a write; a cancel ends it all the same.
 func TestCancelOfACallThatTheServerDoesNotRead(t *testing.T) {
 	r := newRig(t, map[string]config.Server{"x": local("deaf")}).start()
+	r.letGo = 10 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(100*time.Millisecond, cancel)
 	begun := time.Now()
 	got := r.run(ctx, "mcp__x__t", `{"text":"`+strings.Repeat("x", 1<<20)+`"}`)
-	if got.Code != tool.CodeAborted || time.Since(begun) > 8*time.Second {
+	if got.Code != tool.CodeAborted || time.Since(begun) > patience {
 		t.Fatal(got, time.Since(begun))
 	}
 }
 
 func TestCloseLeavesNothingOfAStubbornServer(t *testing.T) {
 	r := newRig(t, map[string]config.Server{"x": local("stubborn"), "y": local("stubborn")}).start()
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
-	defer cancel()
 	begun := time.Now()
-	if err := r.Close(ctx); err != nil {
+	if err := r.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begun); took > 5*time.Second {
+	if took := time.Since(begun); took > patience {
 		t.Error(took)
 	}
 	if got := r.run(t.Context(), "mcp__x__echo", `{"text":"x"}`); got.Code != CodeUnreachable {
@@ -444,18 +447,26 @@ func TestOverHTTP(t *testing.T) {
 	if got := r.run(t.Context(), "mcp__ok__echo", `{"text":"again"}`); got.Content != "you said again" {
 		t.Fatal(got)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	said := func(what string) {
+		t.Helper()
+		for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			b, err := os.ReadFile(heard.Name())
+			if err != nil || time.Now().After(end) {
+				t.Fatalf("the server did not say %q: %v %s", what, err, b)
+			}
+			if strings.Contains(string(b), what) {
+				return
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if got := r.run(ctx, "mcp__ok__waits", `{}`); got.Code != tool.CodeAborted {
-		t.Fatal(got)
+	got := make(chan tool.Result, 1)
+	go func() { got <- r.run(ctx, "mcp__ok__waits", `{}`) }()
+	said("waiting")
+	cancel()
+	if res := <-got; res.Code != tool.CodeAborted {
+		t.Fatal(res)
 	}
-	for end := time.Now().Add(10 * time.Second); ; {
-		b, err := os.ReadFile(heard.Name())
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("the server was not told of the cancel: %v %s", err, b)
-		}
-		if strings.Contains(string(b), "told to stop") {
-			break
-		}
-	}
+	said("told to stop")
 }

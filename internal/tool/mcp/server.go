@@ -213,7 +213,7 @@ func (s *server) call(ctx context.Context, name string, args json.RawMessage) to
 	case o = <-got:
 	case <-bounded.Done():
 		// The server was told. One that does not even read holds the call.
-		wait := time.NewTimer(cancelTime)
+		wait := time.NewTimer(s.family.letGo)
 		defer wait.Stop()
 		select {
 		case o = <-got:

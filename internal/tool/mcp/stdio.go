@@ -24,6 +24,7 @@ type pipes struct {
 	errs    *os.File // its stderr
 	last    *lastLine
 	drained chan struct{} // closed when nobody reads errs any more
+	exit    time.Duration // Family.exit
 
 	once sync.Once
 	left error // processes that could not be ended
@@ -94,7 +95,7 @@ func (s *server) overPipes() (link, sdk.Transport, error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("it could not be started: %w", err), closeAll())
 	}
-	p := &pipes{service: service, in: ends[1], out: newSieve(ends[2], s.family.max), errs: ends[4], last: &lastLine{}, drained: make(chan struct{})}
+	p := &pipes{service: service, in: ends[1], out: newSieve(ends[2], s.family.max), errs: ends[4], last: &lastLine{}, drained: make(chan struct{}), exit: s.family.exit}
 	go func() { // ends with the program and its children, or with sever
 		defer close(p.drained)
 		s.family.stderr(s.name, p.errs, p.last)
@@ -131,12 +132,12 @@ func (p *pipes) why(err error) error {
 	}
 	select {
 	case <-p.service.Exited():
-	case <-time.After(exitTime): // it may have been about to
+	case <-time.After(p.exit): // it may have been about to
 		return err
 	}
 	select { // its last words
 	case <-p.drained:
-	case <-time.After(exitTime):
+	case <-time.After(p.exit):
 	}
 	how := "it exited"
 	if e := p.service.Err(); e != nil {
@@ -147,9 +148,6 @@ func (p *pipes) why(err error) error {
 	}
 	return errors.New(how)
 }
-
-// exitTime is how long a program that broke off may take to exit.
-const exitTime = 200 * time.Millisecond
 
 // sever ends the program's input, gives it the grace to exit, and then ends it
 // with all that it has started.
