@@ -51,7 +51,7 @@ func (s *Store) resolve(path string) (string, error) {
 
 // acquire takes the lock of the file that path names.
 func (s *Store) acquire(ctx context.Context, path string) (file, error) {
-	waiting, cancel := context.WithTimeout(ctx, busyWait)
+	waiting, cancel := context.WithTimeout(ctx, s.busy)
 	defer cancel()
 	look := time.NewTicker(busyLook)
 	defer look.Stop()

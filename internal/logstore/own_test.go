@@ -146,6 +146,7 @@ func TestAContenderLearnsThePidFromTheOwnerWhoseSocketAnswers(t *testing.T) {
 		}
 	})
 	s := New(filepath.Join(t.TempDir(), "home"))
+	s.busy = time.Minute // for the answer
 	l := create(t, s, 1)
 	if err := l.Announce(Owner{PID: 4711, Socket: socket, StartedAt: 9, Session: "root-id"}); err != nil {
 		t.Fatal(err)
@@ -288,6 +289,7 @@ func TestOwnWaitsASecondForAnOwnerToSayWhoItIs(t *testing.T) {
 
 func TestARemovalRacingOpenersLeavesNoGhostOwner(t *testing.T) {
 	s := realStore(t)
+	s.busy = time.Minute // a lock that is held for long is another matter
 	for range 30 {
 		path := closed(t, create(t, s, 1))
 		if err := os.Mkdir(SpillDir(path), 0o700); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"path/filepath"
+	"time"
 )
 
 // Store is the folder of all sessions. It holds no state but its settings and
@@ -14,6 +15,7 @@ type Store struct {
 	random func([]byte)
 	probe  func(ctx context.Context, socket string) bool
 	redact func([]byte) []byte
+	busy   time.Duration // busyWait
 }
 
 // Option changes a setting of a Store.
@@ -38,7 +40,7 @@ func withFS(fsys fileSystem) Option { return func(s *Store) { s.fs = fsys } }
 
 // New is the store under the product's home folder. It touches nothing.
 func New(home string, opts ...Option) *Store {
-	s := &Store{home: home, fs: osFS{}, random: systemRandom, probe: ping}
+	s := &Store{home: home, fs: osFS{}, random: systemRandom, probe: ping, busy: busyWait}
 	for _, o := range opts {
 		o(s)
 	}
