@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"deepseek/internal/fakellm"
 	"deepseek/internal/logstore"
@@ -189,7 +188,7 @@ func TestSubAgentsOfOneMessageWorkAtTheSameTime(t *testing.T) {
 	})
 	together := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		together <- srv.Wait(ctx, 4)
 		srv.Release()

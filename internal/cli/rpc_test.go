@@ -18,6 +18,9 @@ import (
 	"deepseek/internal/session"
 )
 
+// patience bounds every wait for something that has to come.
+const patience = time.Minute
+
 // rpcClient is a raw client of `deepseek rpc` in this process.
 type rpcClient struct {
 	t    *testing.T
@@ -79,7 +82,7 @@ func (b box) rpc(t *testing.T, args ...string) *rpcClient {
 
 // next is the next line, io.EOF at the end.
 func (c *rpcClient) next() (l rpcLine, err error) {
-	if err := c.raw.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.raw.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return l, err
 	}
 	line, err := c.out.ReadBytes('\n')
@@ -342,12 +345,13 @@ func TestRPCEndsByEOFAndBySignals(t *testing.T) {
 				if data, err := os.ReadFile(filepath.Join(b.cwd, "pid")); err == nil && len(data) > 1 {
 					break
 				}
+				time.Sleep(time.Millisecond)
 			}
 			begun := time.Now()
 			if err := tt.end(c); err != nil {
 				t.Fatal(err)
 			}
-			if code := c.end(); code != tt.code || time.Since(begun) > 5*time.Second {
+			if code := c.end(); code != tt.code || time.Since(begun) > patience {
 				t.Errorf("exit %d after %v: %s", code, time.Since(begun), c.errs.String())
 			}
 			if !b.gone(t) {
@@ -434,7 +438,7 @@ func TestRPCBlockingQuestionsNeedSomebodyToAsk(t *testing.T) {
 
 func TestRPCEndsWhatLastsTooLong(t *testing.T) {
 	b := newBox(t)
-	c := b.rpc(t, "--max-duration", "300ms")
+	c := b.rpc(t, "--max-duration", "4s") // more than a turn takes that waits for nothing
 	b.initialize(t, c, b.script(t, scriptSleep), "")
 	id := c.prompt("", "go")
 	if e := c.untilEvent(session.TypeTurnEnd); !strings.Contains(string(e.Data), `"hook":"duration"`) {
