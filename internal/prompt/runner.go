@@ -167,13 +167,12 @@ func (r *runner) over(err error) (Result, error) {
 	if errors.As(err, &e) {
 		return e.Result, nil
 	}
-	res, words, kept := Result{State: r.lastLook()}, "", error(nil)
+	res := Result{State: r.lastLook()}
+	words, keep := r.laterLine("not answered"), r.saveDraft
 	if res.State != "" {
-		words, kept = r.settledWords("not answered", res.State), r.dropDraft()
-	} else {
-		words, kept = r.laterLine("not answered"), r.saveDraft()
+		words, keep = r.settledWords("not answered", res.State), r.dropDraft
 	}
-	err = errors.Join(err, kept)
+	err = errors.Join(err, keep())
 	if !errors.Is(err, ErrTerminal) {
 		err = errors.Join(err, r.say(words))
 	}
