@@ -36,7 +36,7 @@ func (h *host) dispatch(ctx context.Context, name, args string, done func(tool.R
 
 func small() limits {
 	l := usual
-	l.compute, l.wall, l.grace = 10*time.Second, 20*time.Second, 5*time.Second
+	l.compute, l.wall, l.grace = 2*time.Minute, 4*time.Minute, 5*time.Second
 	return l
 }
 

@@ -19,13 +19,13 @@ func TestLimitsAreNamedAndTheOutputIsKept(t *testing.T) {
 		name, code, want, says string
 		change                 func(*limits)
 	}{
-		{"an endless loop", `for (;;) {}`, CodeTimeout, "computed for 200ms", func(l *limits) { l.compute = 200 * time.Millisecond }},
-		{"endless jobs", `for (;;) await null`, CodeTimeout, "computed for 200ms", func(l *limits) { l.compute = 200 * time.Millisecond }},
-		{"endless catching", `for (;;) { try { for (;;) {} } catch {} finally { continue } }`, CodeTimeout, "", func(l *limits) { l.compute = 200 * time.Millisecond }},
-		{"an endless expression", `/(a+)+$/.test("a".repeat(50) + "b")`, CodeTimeout, "", func(l *limits) { l.compute = 200 * time.Millisecond }},
-		{"an endless reason of a rejection", `Promise.reject({toString() { for (;;) {} }})`, CodeTimeout, "", func(l *limits) { l.compute = 200 * time.Millisecond }},
-		{"an endless way to JSON", `return {toJSON() { for (;;) {} }}`, CodeTimeout, "", func(l *limits) { l.compute = 200 * time.Millisecond }},
-		{"computing past the wall", `for (;;) {}`, CodeTimeout, "ran for 1s", func(l *limits) { l.wall = 1000 * time.Millisecond }},
+		{"an endless loop", `for (;;) {}`, CodeTimeout, "computed for 1s", func(l *limits) { l.compute = time.Second }},
+		{"endless jobs", `for (;;) await null`, CodeTimeout, "computed for 1s", func(l *limits) { l.compute = time.Second }},
+		{"endless catching", `for (;;) { try { for (;;) {} } catch {} finally { continue } }`, CodeTimeout, "", func(l *limits) { l.compute = time.Second }},
+		{"an endless expression", `/(a+)+$/.test("a".repeat(50) + "b")`, CodeTimeout, "", func(l *limits) { l.compute = time.Second }},
+		{"an endless reason of a rejection", `Promise.reject({toString() { for (;;) {} }})`, CodeTimeout, "", func(l *limits) { l.compute = time.Second }},
+		{"an endless way to JSON", `return {toJSON() { for (;;) {} }}`, CodeTimeout, "", func(l *limits) { l.compute = time.Second }},
+		{"computing past the wall", `for (;;) {}`, CodeTimeout, "ran for 2s", func(l *limits) { l.wall = 2 * time.Second }},
 		{"memory, bit by bit", `const a = []; for (let i = 0; ; i++) a.push("x".repeat(1 << 16) + i)`, CodeMemory, "", func(l *limits) { l.memory = 16 << 20 }},
 		{"memory, at once", `return new Uint8Array(20 << 20).length`, CodeMemory, "", func(l *limits) { l.memory = 16 << 20 }},
 		{"memory, through an unawaited promise", `const a = []; const f = async () => { for (let i = 0; ; i++) a.push("x".repeat(1 << 16) + i) }; await f()`, CodeMemory, "", func(l *limits) { l.memory = 16 << 20 }},
@@ -161,7 +161,7 @@ func TestAnOperationThatCannotBeStoppedIsLeftBehind(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	for try(`return 1`).Code != "" { // the test's own time limit bounds this
-		runtime.Gosched()
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -186,6 +186,9 @@ func TestNothingIsLeftOfCode(t *testing.T) {
 		if round == 0 {
 			before = runtime.NumGoroutine()
 		}
+	}
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before && time.Now().Before(end); {
+		time.Sleep(time.Millisecond) // one that has said its last word may not be gone yet
 	}
 	if after := runtime.NumGoroutine(); after > before {
 		t.Errorf("%d goroutines after the first round, %d after the last", before, after)

@@ -153,12 +153,12 @@ func (w *world) call(name string, args map[string]string, flags string) tool.Res
 	// Some of these walk the whole machine.
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Millisecond)
 	if name == "write" || name == "edit" || name == "read" {
-		ctx, cancel = context.WithTimeout(w.t.Context(), 20*time.Second)
+		ctx, cancel = context.WithTimeout(w.t.Context(), 2*time.Minute)
 	}
 	defer cancel()
 	begun := time.Now()
 	res := tl.Run(ctx, tool.Call{ID: "c", Arguments: checked})
-	if took := time.Since(begun); took > 10*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		w.t.Fatalf("%s %s took %v", name, raw, took)
 	}
 	if res.Code != "" && !strings.HasPrefix(res.Content, res.Code+": ") {
@@ -391,7 +391,7 @@ func TestCallsRaceAFolderThatIsSwappedForALink(t *testing.T) {
 			begun := time.Now()
 			enough := func() bool {
 				took := time.Since(begun)
-				return took > 20*time.Second || took > 200*time.Millisecond && done["new"] > 0 && done["edit"]+done["over"] > 0
+				return took > time.Minute || took > 200*time.Millisecond && done["new"] > 0 && done["edit"]+done["over"] > 0
 			}
 			for i := 0; !enough(); i++ {
 				count := func(what string, r tool.Result) {
