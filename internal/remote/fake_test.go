@@ -289,6 +289,7 @@ func serveHost(t *testing.T, h *fakeHost) *served {
 		t.Fatal(err)
 	}
 	l.lim.page = 10 << 10
+	l.lim.stall, l.lim.silence, l.lim.flush = patience, patience, patience // a slow machine is no slow client
 	o := &served{h, l, make(chan error, 1)}
 	go func() {
 		o.done <- l.Serve(context.Background(), h, Options{Version: "1.2.3", Log: slog.New(slog.DiscardHandler)})
@@ -329,8 +330,11 @@ func (o *served) raw(t *testing.T) *net.UnixConn {
 	return c.(*net.UnixConn)
 }
 
+// patience bounds every wait for something that has to come.
+const patience = time.Minute
+
 func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -348,9 +352,9 @@ func shortDir(t *testing.T) string {
 // eventually waits for something that another goroutine is about to do.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !ok(); {
+	for end := time.Now().Add(patience); !ok(); {
 		if time.Now().After(end) {
-			t.Fatalf("not within 5 s: %s", what)
+			t.Fatalf("not within %v: %s", patience, what)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -361,7 +365,7 @@ func noLeak(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
 		var left string
-		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
 			buf := make([]byte, 1<<20)
 			left = ""
 			for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {

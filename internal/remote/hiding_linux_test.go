@@ -66,7 +66,7 @@ func TestAConnectionWhoseMakerIsGoneIsRefused(t *testing.T) {
 				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", maker.Process.Pid))
 				return err != nil || strings.Contains(string(stat), ") Z ")
 			}
-			for end := time.Now().Add(20 * time.Second); !ended(); time.Sleep(time.Millisecond) { // nothing tells of it without reaping it
+			for end := time.Now().Add(patience); !ended(); time.Sleep(time.Millisecond) { // nothing tells of it without reaping it
 				if time.Now().After(end) {
 					t.Fatal("it does not end")
 				}

@@ -100,9 +100,14 @@ func TestLineStreamGivesUpAClientThatDoesNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for {
+	for first := true; ; first = false {
 		if _, err = s.Write([]byte(strings.Repeat("x", 4<<10))); err != nil {
 			break
+		}
+		if first { // it is written, however slow that is
+			if line, err := bufio.NewReader(farOut).ReadString('\n'); len(line) != 4<<10+1 || err != nil {
+				t.Fatalf("the first line has %d bytes: %v", len(line), err)
+			}
 		}
 	}
 	var refused *Error
@@ -114,9 +119,6 @@ func TestLineStreamGivesUpAClientThatDoesNotRead(t *testing.T) {
 	}
 	if err := s.Close(); !errors.As(err, &refused) {
 		t.Errorf("close: %v", err)
-	}
-	if first, err := bufio.NewReader(farOut).ReadString('\n'); len(first) != 4<<10+1 || err != nil {
-		t.Errorf("the first line has %d bytes: %v", len(first), err)
 	}
 }
 

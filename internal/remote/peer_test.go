@@ -55,7 +55,7 @@ func again(role, socket string) *exec.Cmd {
 }
 
 func dialOnce() string {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	c, err := Dial(ctx, os.Getenv(socketEnv))
 	if err != nil {

@@ -178,6 +178,9 @@ type pipes struct {
 func serveBackend(t *testing.T, b Backend, lim limits) *pipes {
 	t.Helper()
 	noLeak(t)
+	if lim == stdioLimits { // a slow machine is no slow client
+		lim.stall, lim.flush = patience, patience
+	}
 	inR, inW, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +215,7 @@ func (p *pipes) write(text string) {
 }
 
 func (p *pipes) next() (message, error) {
-	if err := p.raw.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := p.raw.SetReadDeadline(time.Now().Add(patience)); err != nil {
 		return message{}, err
 	}
 	line, err := p.out.ReadBytes('\n')
@@ -283,7 +286,7 @@ func (p *pipes) ended() error {
 	select {
 	case err := <-p.done:
 		return err
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		p.t.Fatal("the server does not end")
 		return nil
 	}
