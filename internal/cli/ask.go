@@ -217,13 +217,18 @@ func (o *owner) card(c question.Card) prompt.Card {
 	return permitting(card, c.Kind)
 }
 
-// close takes the cards away. The terminal is as it was when it returns.
-func (as *asking) close() error {
+// clear takes the cards away, and none comes any more.
+func (as *asking) clear() {
 	as.mu.Lock()
 	as.closed = true
 	as.mu.Unlock()
 	as.cancel()
 	as.work.Wait()
+}
+
+// close ends it all, with clear first. The terminal is as it was when it returns.
+func (as *asking) close() error {
+	as.clear()
 	for _, stop := range as.stops {
 		stop()
 	}

@@ -274,6 +274,9 @@ func (p *performance) one(ctx context.Context, t task, last bool) error {
 		p.goalNote(before)
 		err = p.verdict(ctx, &res, end)
 	}
+	if p.asking != nil && (last || err != nil) {
+		p.asking.clear() // the result is not to be printed into a card
+	}
 	if err = p.show.result(&res, err); last || err != nil {
 		p.app.jobSummary(&res)
 	}
