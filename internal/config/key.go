@@ -133,7 +133,7 @@ func (c *Config) runKeyCommand(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("was ended after %v without an answer", keyCommandTime)
 	case err != nil:
 		return "", err
-	case running.Err() != nil: // ended here, behind its line
+	case running.Err() != nil && !(errors.As(failed, &exit) && exit.Exited()): // ended here, behind its line, and not before
 	case errors.As(failed, &exit):
 		return "", fmt.Errorf("failed: %w; run it by hand to see why", exit)
 	case failed != nil:

@@ -101,7 +101,7 @@ func TestCancelEndsTheKeyCommandAndItsChildren(t *testing.T) {
 	if _, err := cfg.Key(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("took %v", took)
 	}
 	cancel()
@@ -113,7 +113,7 @@ func TestCancelEndsTheKeyCommandAndItsChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); syscall.Kill(-group, 0) == nil; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(-group, 0) == nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) { // killed, but init has not reaped it
 			t.Fatalf("process group %d is still there", group)
 		}
@@ -158,10 +158,23 @@ func TestAKeyCommandThatGoesOnIsEnded(t *testing.T) {
 			if key != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 				t.Errorf("got %q, %v; want %q, %s", key, err, c.want, c.err)
 			}
-			if took := time.Since(begin); took > 20*time.Second {
+			if took := time.Since(begin); took > time.Minute {
 				t.Errorf("took %v", took)
 			}
 		})
+	}
+}
+
+// This process may stand still while the command fails behind its line, for longer
+// than the command has. It has failed all the same.
+func TestAKeyCommandThatFailedIsNotBelievedHoweverLateThatIsSeen(t *testing.T) {
+	p := newPlace(t, "key_command: \"(sleep 1.5; kill -CONT $PPID) >/dev/null & echo sk-1; sleep 0.05; kill -STOP $PPID; exit 4\"\n", "")
+	cfg, err := p.load(nil, "PATH="+os.Getenv("PATH"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := cfg.Key(t.Context()); err == nil || !strings.Contains(err.Error(), "exit status 4") {
+		t.Errorf("got %q, %v", key, err)
 	}
 }
 
