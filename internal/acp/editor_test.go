@@ -4,9 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,11 +22,16 @@ func TestMain(m *testing.M) {
 	if os.Getenv("ACP_TEST_AGENT") != "" { // for clients that start the program themselves
 		os.Exit(cli.Main(append([]string{"deepseek"}, os.Args[1:]...), cli.Std(), os.Environ()))
 	}
+	// Tests wait more than they work, so more of them run at the same time than there
+	// are processors. A -parallel on the command line stands against it.
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
 
 // patience bounds every wait for something that has to come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // world is a home, a workspace and a scripted model.
 type world struct {

@@ -134,7 +134,8 @@ func TestAFormThatIsClosedLeavesATimedQuestionToTheCommand(t *testing.T) {
 }
 
 func TestAFormThatExpiresIsCancelledAndWhatStillArrivesIsALateAnswer(t *testing.T) {
-	s := newWorld(t, formBatch).start(timed(1)...)
+	t.Parallel()
+	s := newWorld(t, formBatch).start(timed(soon)...)
 	s.promptedWith(forms, `[]`)
 	f := s.formed()
 	c := s.expect("the end of the form", func(m message) bool { return m.Method == "$/cancel_request" })
@@ -160,7 +161,7 @@ func TestAFormThatExpiresAndIsGivenUpStaysPending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, formBatch)
-			s := w.start(timed(1)...)
+			s := w.start(timed(soon)...)
 			id := s.promptedWith(forms, `[]`)
 			f := s.formed()
 			s.answer(3).stop(t, "end_turn")

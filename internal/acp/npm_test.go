@@ -54,7 +54,7 @@ responses:
 	}
 	t.Cleanup(func() { _ = os.Remove(script) })
 	run := func(model, prompts string) string {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "node", script, prompts, w.ws, os.Args[0], "acp", "--model", "script:"+model, "--mode", "timed")
 		cmd.Env = slices.Concat(w.env, []string{"ACP_TEST_AGENT=1"})

@@ -18,7 +18,7 @@ import (
 )
 
 // patience bounds every wait for something that has to come.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // fake is a session whose log and status the test writes. mu guards what is below it.
 type fake struct {
