@@ -151,15 +151,26 @@ func (l *lineReader) stop() {
 	}
 }
 
-// armed reads from the stream, each time for as long as silence is borne.
+// armed reads from the stream, each time for as long as silence is borne. That
+// time has two parts: where this process stood still for the first, the second
+// is there to read what was sent meanwhile.
 type armed struct{ l *lineReader }
 
 func (a armed) Read(p []byte) (int, error) {
-	if d, ok := a.l.r.(interface{ SetReadDeadline(time.Time) error }); ok && a.l.lim.silence > 0 {
+	last := a.l.lim.silence / 10
+	n, err := a.within(p, a.l.lim.silence-last)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		n, err = a.within(p, last)
+	}
+	return n, err
+}
+
+func (a armed) within(p []byte, silence time.Duration) (int, error) {
+	if d, ok := a.l.r.(interface{ SetReadDeadline(time.Time) error }); ok && silence > 0 {
 		a.l.mu.Lock()
 		var err error
 		if !a.l.stopping {
-			err = d.SetReadDeadline(time.Now().Add(a.l.lim.silence))
+			err = d.SetReadDeadline(time.Now().Add(silence))
 		}
 		a.l.mu.Unlock()
 		if err != nil {

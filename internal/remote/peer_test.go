@@ -1,11 +1,13 @@
 package remote
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,6 +22,8 @@ import (
 const (
 	roleEnv   = "REMOTE_TEST_ROLE"
 	socketEnv = "REMOTE_TEST_SOCKET"
+	// silenceEnv is what is borne of silence by one that serves.
+	silenceEnv = "REMOTE_TEST_SILENCE"
 )
 
 func TestMain(m *testing.M) {
@@ -75,6 +79,9 @@ func serveOnce() {
 	if err != nil {
 		fmt.Println(err)
 		return
+	}
+	if d, err := time.ParseDuration(os.Getenv(silenceEnv)); err == nil {
+		l.lim.silence = d
 	}
 	done := make(chan error, 1)
 	go func() { done <- l.Serve(context.Background(), newHost(), Options{}) }()
@@ -155,6 +162,81 @@ func TestAProcessThatDoesNotDescendFromTheOwnerIsAdmitted(t *testing.T) {
 	}
 	if Probe(t.Context(), path) {
 		t.Error("Probe: somebody answers who has left")
+	}
+}
+
+// While an owner stands still it hears nobody. Who spoke meanwhile was not silent.
+func TestAnOwnerThatStoodStillTakesNobodyForSilent(t *testing.T) {
+	const silence = 3 * time.Second
+	owner := again("serve", shortDir(t))
+	owner.Env = append(owner.Env, silenceEnv+"="+silence.String())
+	in, err := owner.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	path, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients []net.Conn
+	for range 8 {
+		c, err := new(net.Dialer).DialContext(testContext(t), "unix", strings.TrimSpace(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close() //nolint:errcheck // a test's
+		clients = append(clients, c)
+	}
+	ask := func(id int) {
+		t.Helper()
+		for _, c := range clients {
+			if _, err := fmt.Fprintf(c, `{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	answered := func(id int) {
+		t.Helper()
+		for _, c := range clients {
+			if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`+"\n", id)
+			if line, err := bufio.NewReader(c).ReadString('\n'); line != want {
+				t.Errorf("ping %d: %s%v", id, line, err)
+			}
+		}
+	}
+	ask(1)
+	answered(1)
+	if err := owner.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ask(2)
+	time.Sleep(silence + silence/2) // of the owner's clock, which runs on
+	if err := owner.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	answered(2)
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
+		t.Errorf("the owner said %q %v", rest, err)
+	}
+	if err := owner.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
