@@ -45,7 +45,7 @@ func TestPageKeysReachEveryLineAtEverySize(t *testing.T) {
 		"review":   review,
 		"late":     late,
 	} {
-		for cols := 12; cols <= 90; cols += 1 + cols/4 {
+		for cols := 12; cols <= 90; cols += 1 + cols/2 {
 			for rows := 3; rows <= 30; rows += 1 + rows/8 {
 				s := make()
 				s.view(epoch, cols, rows)
