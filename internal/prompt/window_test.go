@@ -13,22 +13,22 @@ import (
 // TestPageKeysReachEveryLineAtEverySize: what has no room comes into sight with Page Down, and
 // again with Page Up. The screens together hold every line, in both directions.
 func TestPageKeysReachEveryLineAtEverySize(t *testing.T) {
-	long := session.Question{ID: "q", Header: "Long", Question: strings.Repeat("why and how, ", 20)}
+	long := session.Question{ID: "q", Header: "Long", Question: strings.Repeat("why and how, ", 10)}
 	for i := range 6 {
-		long.Options = append(long.Options, session.Option{Label: fmt.Sprintf("option %d", i), Description: fmt.Sprintf("%d: ", i) + strings.Repeat("a long story ", 8)})
+		long.Options = append(long.Options, session.Option{Label: fmt.Sprintf("option %d", i), Description: fmt.Sprintf("%d: ", i) + strings.Repeat("a long story ", 4)})
 	}
 	several, words := long, long
 	several.MultiSelect, words.Options = true, nil
 	plan := approvalCard()
 	plan.Kind = KindPlan
 	approval := approvalCard()
-	for i := range 59 {
+	for i := range 40 {
 		plan.Questions[0].Detail += fmt.Sprintf("\nstep number %d", i)
 		approval.Questions[0].Detail += fmt.Sprintf("\n+ line %d", i)
 	}
 	review := func() *cardState {
 		s := newState(batch())
-		press(s, keyEnter, strings.Repeat("word ", 30), keyEnter, keyEnter)
+		press(s, keyEnter, strings.Repeat("word ", 15), keyEnter, keyEnter)
 		return s
 	}
 	late := func() *cardState {
