@@ -42,6 +42,8 @@ func hidden(r rune) bool {
 		return false
 	}
 	switch r {
+	case 0x115F, 0x1160, 0x3164, 0xFFA0: // letters that look like blanks
+		return true
 	case 0x00AD, 0x061C, 0x180E, 0x200B, 0x200E, 0x200F, 0x2028, 0x2029, 0xFEFF:
 		return true
 	}
@@ -50,7 +52,7 @@ func hidden(r rune) bool {
 
 // oneLine is visible text without line breaks.
 func oneLine(s string) string {
-	return visible(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " "))
+	return visible(strings.Join(strings.FieldsFunc(strings.ReplaceAll(s, "\r\n", "\n"), func(r rune) bool { return r == '\n' }), " "))
 }
 
 // clusterWidth is the columns that one visible character may take. Terminals differ on joined

@@ -43,10 +43,12 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// OneLine is Visible for text that has to stay on one line: runs of newlines,
-// tabs and spaces become one space.
+// OneLine is Visible for text that has to stay on one line: runs of line ends,
+// tabs and spaces become one space. Other white space may mean something else to
+// a program than to a person, and is made visible.
 func OneLine(s string) string {
-	return Visible(strings.Join(strings.Fields(s), " "))
+	blank := func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' }
+	return Visible(strings.Join(strings.FieldsFunc(strings.ReplaceAll(s, "\r\n", "\n"), blank), " "))
 }
 
 func firstHidden(s string) int {
@@ -82,6 +84,8 @@ func hidden(r rune) bool {
 	case r == 0x061c, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 		return true
 	case r == 0x00ad, r == 0x180e, r == 0x200b, r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0xe0000 && r <= 0xe007f:
+		return true
+	case r == 0x115f, r == 0x1160, r == 0x3164, r == 0xffa0: // letters that look like blanks
 		return true
 	}
 	return false

@@ -33,8 +33,16 @@ func TestVisible(t *testing.T) {
 }
 
 func TestOneLine(t *testing.T) {
-	if got, want := OneLine("a\n\n  b\t\x1b[1mc\n"), "a b ^[[1mc"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for in, want := range map[string]string{
+		"a\n\n  b\t\x1b[1mc\n": "a b ^[[1mc",
+		"a\r\nb\r\n":           "a b",
+		"echo a\rrm b":         "echo a^Mrm b", // bash does not part words there
+		"make\vtest\f":         "make^Ktest^L",
+		"a\u3164b":             "a<U+3164>b",
+	} {
+		if got := OneLine(in); got != want {
+			t.Errorf("OneLine(%q) = %q, want %q", in, got, want)
+		}
 	}
 }
 
