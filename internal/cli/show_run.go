@@ -20,12 +20,14 @@ type show struct {
 	fresh  bool // the session begins with this run
 	screen *view.Screen
 	echo   *prompt.Echo
+	told   engine.Status // the last that a reader of stream-json knows of
 }
 
 func newShow(o *owner) *show {
 	a := o.app
 	echo := a.echo()
-	return &show{o: o, format: o.cfg.Output, fresh: o.log.file() == nil, echo: echo, screen: view.NewScreen(a.Err, view.ScreenOptions{
+	// A run begins idle, which is no change.
+	return &show{o: o, told: engine.Idle, format: o.cfg.Output, fresh: o.log.file() == nil, echo: echo, screen: view.NewScreen(a.Err, view.ScreenOptions{
 		Terminal: a.ErrTerminal(), Cursor: a.Cursor(), Colour: a.Colour(o.cfg), ASCII: !a.UTF8(),
 		Width: a.Width, Quiet: o.cfg.Quiet, Verbose: o.cfg.Verbose, Echo: echo,
 		Background: background(a.streams.Err),
@@ -77,7 +79,8 @@ func (s *show) event(l engine.Line) {
 }
 
 func (s *show) status(st engine.Status) {
-	if s.format == "stream-json" {
+	if s.format == "stream-json" && st != s.told {
+		s.told = st
 		s.object(struct {
 			Type      string        `json:"type"`
 			SessionID string        `json:"sessionId"`
