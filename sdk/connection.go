@@ -21,6 +21,7 @@ const (
 	longestLine    = 256 << 20 // bytes; a page of the log with an event that fills a line
 	longestRequest = 64 << 20  // bytes that the server takes in a line
 	readerTime     = 2 * time.Second
+	endTime        = time.Second // for a server whose output is over to end by itself
 )
 
 // connection is the server's process and the way to it. Its reading goroutine
@@ -39,7 +40,7 @@ type connection struct {
 	lastID  int64
 	pending map[int64]*pending
 	over    error
-	reason  string // the last thing the server said about the connection itself
+	reason  string // why the connection is over, where the server has said so or it shows
 	out     [][]byte
 	closing bool // end the input behind what is in out
 }
@@ -90,10 +91,22 @@ func (c *connection) run(in, out *os.File) {
 	defer close(c.gone)
 	var work sync.WaitGroup
 	work.Go(func() { c.write(in) })
+	exited := make(chan struct{})
 	var broken error
-	work.Go(func() { broken = c.read(out) })
+	work.Go(func() {
+		broken = c.read(out)
+		if ends(exited, endTime) || !c.signal(exited) {
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.reason == "" {
+			c.reason = "the server closed its output"
+		}
+	})
 	// That its stderr is held open by somebody, or that it failed, is no error here.
 	_ = c.cmd.Wait()
+	close(exited)
 	// All of its output is in the pipe by now, which a grandchild may hold open.
 	// The pipes are polled, so a deadline ends a read and a write.
 	_ = out.SetReadDeadline(time.Now().Add(readerTime))
@@ -208,12 +221,17 @@ func (c *connection) write(in *os.File) {
 	}
 }
 
-// read hands out what the server says. An error means that it is not understood.
+// read hands out what the server says, to the end or to its last line. An error
+// means that it is not understood.
 func (c *connection) read(out io.Reader) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, longestLine)
 	for lines.Scan() {
-		if err := c.handle(lines.Bytes()); err != nil {
+		err := c.handle(lines.Bytes())
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			_ = c.cmd.Process.Kill() // it may have ended already
 			return fmt.Errorf("the server's output is not understood: %w", err)
 		}
@@ -225,6 +243,7 @@ func (c *connection) read(out io.Reader) error {
 	return nil // its end, whose reason the process has
 }
 
+// handle takes a line. io.EOF: it is the last.
 func (c *connection) handle(line []byte) error {
 	var m incoming
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -233,14 +252,13 @@ func (c *connection) handle(line []byte) error {
 	if m.Method != "" {
 		return c.notified(m.Method, m.Params)
 	}
-	c.mu.Lock()
 	if m.ID == nil {
 		if m.Error != nil {
-			c.unnamed(m.Error)
+			return c.unnamed(m.Error)
 		}
-		c.mu.Unlock()
 		return nil
 	}
+	c.mu.Lock()
 	p := c.pending[*m.ID]
 	delete(c.pending, *m.ID)
 	c.mu.Unlock()
@@ -266,20 +284,33 @@ func (c *connection) handle(line []byte) error {
 func (c *connection) stop(patience time.Duration) {
 	c.send("shutdown", struct{}{}, nil)
 	c.closeInput()
-	for _, end := range []struct {
-		after  time.Duration
-		signal os.Signal
-	}{{patience, syscall.SIGTERM}, {6 * time.Second, syscall.SIGKILL}} {
-		t := time.NewTimer(end.after)
-		select {
-		case <-c.gone:
-			t.Stop()
-			return
-		case <-t.C:
-			_ = c.cmd.Process.Signal(end.signal) // it may have ended just now
-		}
+	if !ends(c.gone, patience) {
+		c.signal(c.gone)
 	}
 	<-c.gone
+}
+
+// signal ends the server by signals; gone is closed behind its end. False: it has ended already.
+func (c *connection) signal(gone <-chan struct{}) bool {
+	if c.cmd.Process.Signal(syscall.SIGTERM) != nil {
+		return false
+	}
+	if !ends(gone, 6*time.Second) {
+		_ = c.cmd.Process.Kill() // it may have ended just now
+	}
+	return true
+}
+
+// ends tells whether gone is closed within patience.
+func ends(gone <-chan struct{}, patience time.Duration) bool {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-gone:
+		return true
+	case <-t.C:
+		return false
+	}
 }
 
 // tail keeps the end of what is written to it, and hands it on.

@@ -3,6 +3,7 @@ package deepseek
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
 	"slices"
 )
@@ -42,18 +43,21 @@ func (r *refusal) err() *RefusedError {
 	return &RefusedError{Code: code, Message: r.Message, Path: r.Data.Path}
 }
 
-// unnamed takes an error that names no request. The caller holds mu. Requests are
-// answered in the order sent, so a line that was not understood is the oldest one
-// that has no answer; anything else is about the connection.
-func (c *connection) unnamed(r *refusal) {
+// unnamed takes an error that names no request. Requests are answered in the order
+// sent, so a line that was not understood is the oldest one that has no answer;
+// anything else is about the connection and its last line: io.EOF.
+func (c *connection) unnamed(r *refusal) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	oldest := slices.Min(append(slices.Collect(maps.Keys(c.pending)), c.lastID+1))
 	p := c.pending[oldest]
 	if p == nil || r.Code != codeParse && r.Code != codeInvalidRequest {
-		c.reason = r.Message
-		return
+		c.reason = r.err().Error()
+		return io.EOF
 	}
 	delete(c.pending, oldest)
 	p.done <- reply{err: r.err()}
+	return nil
 }
 
 // Errors of lines that are no requests.

@@ -58,7 +58,7 @@ class Connection:
         self._over: Optional[DeepseekError] = None
         #: what requests fail with once the client was closed; set before the server is asked to end
         self.closed: Optional[DeepseekError] = None
-        self._reason = ""  # the last thing the server said about the connection itself
+        self._reason = ""  # what the server said of the end of the connection
         self._stderr = b""
         self._out: "queue.SimpleQueue[Optional[bytes]]" = queue.SimpleQueue()
         self._errors = threading.Thread(target=self._keep_stderr, name="deepseek-stderr", daemon=True)
@@ -90,19 +90,22 @@ class Connection:
         """Lets the server see the end of its input, behind what was sent."""
         self._out.put(None)
 
-    def wait(self, timeout: float) -> bool:
-        """Whether the server has ended, after at most so many seconds."""
+    def stop(self, patience: float) -> bool:
+        """Waits for the end of the server, whom signals end after so many seconds. Whether it ended by itself."""
+        if self._ends(patience):
+            return True
+        self._process.terminate()
+        if not self._ends(6):
+            self._process.kill()
+            self._process.wait()
+        return False
+
+    def _ends(self, timeout: float) -> bool:
         try:
             self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             return False
         return True
-
-    def terminate(self) -> None:
-        self._process.terminate()
-
-    def kill(self) -> None:
-        self._process.kill()
 
     def join(self) -> None:
         """Waits for the threads. The process has ended."""
@@ -143,6 +146,8 @@ class Connection:
         try:
             for line in stream:
                 self._handle(line)
+                if self._reason:
+                    break
         except Exception as err:  # whatever it is, everybody who waits is told
             why = f"the server's output is not understood: {err!r}"
             self._process.kill()
@@ -162,8 +167,7 @@ class Connection:
         if f is None:
             return
         if error is not None:
-            data = error.get("data") or {}
-            settle(f, error=RequestRefused(data.get("code") or _NAMES.get(error["code"], ""), error["message"], data.get("path", "")))
+            settle(f, error=_refusal(error))
             return
         if then is not None:
             then(m["result"])
@@ -173,24 +177,24 @@ class Connection:
         """Which request an error that names none is about. The caller holds ``_mu``.
 
         Requests are answered in the order sent, so a line that was not understood
-        is the oldest one that has no answer; anything else is about the connection.
+        is the oldest one that has no answer; anything else is about the connection
+        and its last line.
         """
         if self._pending and error.get("code") in (_PARSE_ERROR, _INVALID_REQUEST):
             return min(self._pending)
-        self._reason = error.get("message", "")
+        self._reason = str(_refusal(error))
         return None
 
     def _finish(self, why: str) -> None:
-        code: Optional[int] = None
-        try:
-            code = self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()  # it has closed its output, so it is of no use
-            code = self._process.wait()
+        # Its output is over, so it is of no use.
+        by_itself = self.stop(1)
+        code = self._process.returncode
         self._errors.join(2)
         with self._mu:
             stderr = self._stderr.decode("utf-8", "replace").strip()
             why = why or self._reason
+            if not why and not by_itself:
+                why = "the server closed its output"
             if not why:
                 why = f"the server ended with status {code}" if code >= 0 else f"the server was ended by signal {-code}"
             if stderr:
@@ -201,6 +205,11 @@ class Connection:
         for f, _ in pending.values():
             settle(f, error=over)
         self._ended(over)
+
+
+def _refusal(error: dict[str, Any]) -> RequestRefused:
+    data = error.get("data") or {}
+    return RequestRefused(data.get("code") or _NAMES.get(error["code"], ""), error["message"], data.get("path", ""))
 
 
 def _encode(line: dict[str, Any]) -> bytes:

@@ -248,11 +248,7 @@ class Core:
         c.close_input()
         # One that has not even answered the first request has no sessions to close.
         answered = self.initialized.done() and not self.initialized.cancelled()
-        if not c.wait(15 if answered else 1):
-            c.terminate()
-            if not c.wait(6):
-                c.kill()
-                c.wait(5)
+        c.stop(15 if answered else 1)
         stopped.cancel()
         c.join()
 

@@ -161,11 +161,7 @@ export class Client {
     c.request("shutdown", {}).catch(() => {}); // whether it ends is what counts
     c.closeInput();
     // One that has not even answered the first request has no sessions to close.
-    if (await c.wait(this.initialized ? 15_000 : 1000)) return;
-    c.kill("SIGTERM");
-    if (await c.wait(6_000)) return;
-    c.kill("SIGKILL");
-    await c.wait(5_000);
+    await c.stop(this.initialized ? 15_000 : 1000);
   }
 
   /** @param {string} method @param {object} params */

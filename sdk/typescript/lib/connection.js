@@ -39,7 +39,7 @@ export class Connection {
     this.over = undefined;
     /** @type {Error | undefined} */
     this.closed = undefined; // what requests fail with once the client was closed
-    this.reason = ""; // the last thing the server said about the connection itself
+    this.reason = ""; // why the connection is over, where the server has said so or it shows
     this.stderr = "";
     /** @type {Buffer[]} */
     this.parts = []; // of a line that is not whole
@@ -71,6 +71,7 @@ export class Connection {
     });
     this.process.stdin.on("error", () => {}); // the server has ended: exit tells
     this.process.stdout.on("data", (chunk) => this.read(chunk));
+    this.process.stdout.once("end", () => this.outputOver());
     this.process.stderr.setEncoding("utf8").on("data", (text) => {
       this.stderr = (this.stderr + text).slice(-stderrKept);
     });
@@ -130,8 +131,7 @@ export class Connection {
     if (!p) return;
     this.pending.delete(id);
     if (m.error) {
-      const data = m.error.data ?? {};
-      p.reject(new RequestRefused(data.code ?? names.get(m.error.code) ?? "", m.error.message, data.path));
+      p.reject(refusal(m.error));
       return;
     }
     p.then?.(m.result);
@@ -141,13 +141,14 @@ export class Connection {
   /**
    * Which request an error that names none is about. Requests are answered in the
    * order sent, so a line that was not understood is the oldest one that has no
-   * answer; anything else is about the connection.
+   * answer; anything else is about the connection and its last line.
    * @param {{code: number, message: string}} error
    */
   unnamed(error) {
     const [oldest] = this.pending.keys();
     if (oldest !== undefined && (error.code === parseError || error.code === invalidRequest)) return oldest;
-    this.reason = error.message;
+    this.reason = refusal(error).message;
+    this.outputOver();
     return undefined;
   }
 
@@ -188,8 +189,27 @@ export class Connection {
     return /** @type {boolean} */ (ended);
   }
 
-  /** @param {NodeJS.Signals} signal */
-  kill(signal) {
-    this.process.kill(signal);
+  /**
+   * Waits for the end of the server, whom signals end after so many milliseconds.
+   * @param {number} patience
+   * @param {string} [why] the reason for the signals, unless the server has named one
+   */
+  async stop(patience, why = "") {
+    if (await this.wait(patience)) return;
+    if (this.process.kill("SIGTERM")) this.reason ||= why;
+    if (await this.wait(6_000)) return;
+    this.process.kill("SIGKILL");
+    await this.wait(5_000);
   }
+
+  // A server whose output is over is of no use.
+  outputOver() {
+    this.stop(1000, "the server closed its output");
+  }
+}
+
+/** @param {any} error */
+function refusal(error) {
+  const data = error.data ?? {};
+  return new RequestRefused(data.code ?? names.get(error.code) ?? "", error.message, data.path);
 }
