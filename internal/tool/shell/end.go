@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -62,6 +61,7 @@ func (f *Family) forgetSessions(orphans bool) {
 	for s := range f.sessions {
 		if !alive[s] {
 			delete(f.sessions, s)
+			table.gone(s)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func newID() string {
 // from them and reaped by their pid. mu owns its fields, and is held while a
 // command is started or orphans are reaped: none is taken for the other.
 //
-// Between the first command and the end of the last family there is a sweeper.
+// Between the first temporary folder and the end of the last family there is a sweeper.
 type processTable struct {
 	id string // begins the ids of families, and so the marks of all commands of this process
 
@@ -160,6 +160,9 @@ func (t *processTable) leave(family string) error {
 		return nil
 	}
 	s := t.sweeper
+	if s == nil {
+		return nil
+	}
 	t.sweeper = nil
 	return s.end()
 }
@@ -185,21 +188,36 @@ func (t *processTable) prepare() error {
 	return nil
 }
 
-// start starts a command whose temporary folder is tmp.
-func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd, tmp string) error {
+// watch sees to it that there is a sweeper, from before the first temporary
+// folder, which lies in base, and the first command on: this process may be
+// killed at any time.
+func (t *processTable) watch(base string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sweeper == nil {
+		t.sweeper = startSweeper(t.id+"-", base)
+	}
+}
+
+func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.prepare(); err != nil {
 		return err
 	}
-	if t.sweeper == nil { // before the command: this process may be killed at any time
-		t.sweeper = startSweeper(t.id+"-", filepath.Dir(tmp))
-	}
 	if err := in.Start(cmd); err != nil {
 		return err
 	}
 	t.mains[cmd.Process.Pid] = true
+	t.sweeper.tell('+', cmd.Process.Pid)
 	return nil
+}
+
+// gone says that no process of a command's session is left.
+func (t *processTable) gone(session int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweeper.tell('-', session)
 }
 
 func (t *processTable) forget(pid int) {
@@ -224,9 +242,9 @@ func (t *processTable) stray(c proc, family string) bool {
 }
 
 // orphan tells whether a child of this process is one that it took in. Its own
-// children share its session, but for commands.
+// children share its session, but for commands and the sweeper.
 func (t *processTable) orphan(c proc) bool {
-	return c.ppid == os.Getpid() && c.session != ownSession() && !t.mains[c.pid]
+	return c.ppid == os.Getpid() && c.session != ownSession() && !t.mains[c.pid] && !t.sweeper.is(c.pid)
 }
 
 // reap takes the ended orphans off the system's list, and tells whether there

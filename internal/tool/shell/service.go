@@ -38,7 +38,7 @@ func (f *Family) Serve(cmd *exec.Cmd) (*Service, error) {
 	env := append(append([]string(nil), f.environ...), "PWD="+cmd.Dir, "TMPDIR="+tmp)
 	cmd.Env = append(append(env, cmd.Env...), markName+"="+mark)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := table.start(nil, cmd, tmp); err != nil {
+	if err := table.start(nil, cmd); err != nil {
 		return nil, err
 	}
 	s := &Service{family: f, cmd: cmd, pid: cmd.Process.Pid, mark: mark, exited: make(chan struct{})}

@@ -201,6 +201,10 @@ func (f *Family) tempDir() (string, error) {
 	if base == "" {
 		base = "/tmp"
 	}
+	if abs, err := filepath.Abs(base); err == nil {
+		base = abs
+	}
+	table.watch(base)
 	name := tempPrefix + f.id + "-"
 	dir, err := os.MkdirTemp(base, name)
 	if err != nil {
