@@ -67,7 +67,7 @@ func (f *Family) start(ctx context.Context, launch permission.Launch, command, d
 		Env:         slices.Concat(f.environ, launch.Env, []string{"PWD=" + dir, "TMPDIR=" + f.tmp, markName + "=" + mark}),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
-	err = table.start(launch.Sandbox, cmd, f.tmp)
+	err = table.start(launch.Sandbox, cmd)
 	if cerr := w.Close(); err == nil && cerr != nil {
 		err = cerr
 	}
@@ -119,6 +119,9 @@ func (p *process) watch(ctx context.Context, read <-chan error) {
 		p.canceled = true
 		p.endErr = f.end(f.hurry, p.victims)
 	case <-over:
+		if ended(p.pid) {
+			break // it was this process that stood still
+		}
 		p.timedOut = true
 		p.endErr = f.end(f.hurry, p.victims)
 	}

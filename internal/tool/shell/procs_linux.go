@@ -142,6 +142,17 @@ func childless() bool {
 	}
 }
 
+// ended tells whether a child has exited, whether it was waited for or not.
+func ended(pid int) bool {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err != nil || info.Signo != 0
+		}
+	}
+}
+
 // stat's error is os.ErrNotExist or ESRCH where the process is gone.
 func stat(pid int) (proc, error) {
 	b, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
