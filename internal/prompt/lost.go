@@ -187,7 +187,11 @@ func (r *runner) readState(why string, settled Outcome) error {
 	case state == StateContinued && !r.s.touched:
 		return r.finish(Expired, r.laterLine("left pending"), true)
 	case state == StateContinued:
-		r.s.becomeLate(time.Now(), why+"; the question is pending. Enter sends the answer again, late")
+		again := ""
+		if r.unsure {
+			again = " again"
+		}
+		r.s.becomeLate(time.Now(), why+"; the question is pending. Enter sends the answer"+again+", late")
 		return nil
 	case state == StateSettled:
 		return r.settled(settled, why, state)
