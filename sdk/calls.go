@@ -12,15 +12,13 @@ type sessionRef struct {
 // Prompt queues a message for a turn of its own, in a new session if sessionID
 // is "". It returns once the message is on disk and promises nothing more.
 func (c *Client) Prompt(ctx context.Context, sessionID, text string) (session, messageID string, err error) {
-	var r struct{ SessionID, MessageID string }
-	err = c.conn.call(ctx, "session/prompt", message(sessionID, text), &r)
+	r, err := call[struct{ SessionID, MessageID string }](ctx, c.conn, "session/prompt", message(sessionID, text))
 	return r.SessionID, r.MessageID, c.why(err)
 }
 
 // Steer queues a message for the next step. It returns once that is on disk.
 func (c *Client) Steer(ctx context.Context, sessionID, text string) (messageID string, err error) {
-	var r struct{ MessageID string }
-	err = c.conn.call(ctx, "session/steer", message(sessionID, text), &r)
+	r, err := call[struct{ MessageID string }](ctx, c.conn, "session/steer", message(sessionID, text))
 	return r.MessageID, c.why(err)
 }
 
@@ -30,7 +28,8 @@ func (c *Client) Cancel(ctx context.Context, sessionID string, keepInbox bool) e
 		sessionRef
 		KeepInbox bool `json:"keepInbox"`
 	}{sessionRef{sessionID}, keepInbox}
-	return c.why(c.conn.call(ctx, "session/cancel", p, &struct{}{}))
+	_, err := call[struct{}](ctx, c.conn, "session/cancel", p)
+	return c.why(err)
 }
 
 // Read yields the events of a session's log from a seq on.
@@ -41,12 +40,12 @@ func (c *Client) Read(ctx context.Context, sessionID string, fromSeq int64) iter
 				sessionRef
 				FromSeq int64 `json:"fromSeq"`
 			}{sessionRef{sessionID}, from}
-			var page struct {
+			page, err := call[struct {
 				Events  []Event
 				NextSeq int64
 				More    bool
-			}
-			if err := c.conn.call(ctx, "session/read", p, &page); err != nil {
+			}](ctx, c.conn, "session/read", p)
+			if err != nil {
 				yield(Event{}, c.why(err))
 				return
 			}
@@ -62,34 +61,31 @@ func (c *Client) Read(ctx context.Context, sessionID string, fromSeq int64) iter
 
 // Sessions lists all sessions, the latest used first.
 func (c *Client) Sessions(ctx context.Context) ([]Session, error) {
-	var r struct{ Sessions []Session }
-	err := c.conn.call(ctx, "session/list", struct{}{}, &r)
+	r, err := call[struct{ Sessions []Session }](ctx, c.conn, "session/list", struct{}{})
 	return r.Sessions, c.why(err)
 }
 
 // CloseSession ends the work on a session and frees it; what is queued is kept.
 func (c *Client) CloseSession(ctx context.Context, sessionID string) error {
-	return c.why(c.conn.call(ctx, "session/close", sessionRef{sessionID}, &struct{}{}))
+	_, err := call[struct{}](ctx, c.conn, "session/close", sessionRef{sessionID})
+	return c.why(err)
 }
 
 // Questions lists the questions of a session that have no answer.
 func (c *Client) Questions(ctx context.Context, sessionID string) ([]OpenQuestion, error) {
-	var r struct{ Active []OpenQuestion }
-	err := c.conn.call(ctx, "questions/list", sessionRef{sessionID}, &r)
+	r, err := call[struct{ Active []OpenQuestion }](ctx, c.conn, "questions/list", sessionRef{sessionID})
 	return r.Active, c.why(err)
 }
 
 // Answer sends a late answer. False: the question is not one that waits for it.
 // A *RefusedError is REPLY_QUEUED or BAD_ANSWER.
 func (c *Client) Answer(ctx context.Context, sessionID, callID string, answers []Answer) (bool, error) {
-	var r accepted
-	err := c.conn.call(ctx, "questions/answer", answerParams{callRef{sessionID, callID}, whole(answers)}, &r)
+	r, err := call[accepted](ctx, c.conn, "questions/answer", answerParams{callRef{sessionID, callID}, whole(answers)})
 	return r.Accepted, c.why(err)
 }
 
 // Withdraw takes a late answer back that is still queued.
 func (c *Client) Withdraw(ctx context.Context, sessionID, callID string) (bool, error) {
-	var r struct{ Withdrawn bool }
-	err := c.conn.call(ctx, "questions/withdraw", callRef{sessionID, callID}, &r)
+	r, err := call[struct{ Withdrawn bool }](ctx, c.conn, "questions/withdraw", callRef{sessionID, callID})
 	return r.Withdrawn, c.why(err)
 }

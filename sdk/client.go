@@ -142,7 +142,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	}
 	c.conn = conn
 	close(ready)
-	if err := conn.call(ctx, "initialize", p, &struct{}{}); err != nil {
+	if _, err := call[struct{}](ctx, conn, "initialize", p); err != nil {
 		c.end(time.Second) // it has no sessions to close, and may not hear us
 		return nil, err
 	}
@@ -186,9 +186,9 @@ func (c *Client) Continue(ctx context.Context, sessionID, task string) (*RunResu
 	receipt := c.conn.send("session/prompt", message(sessionID, task), func(raw json.RawMessage) error { return c.begun(r, raw) })
 	for {
 		select {
-		case rep := <-receipt:
-			if rep.err != nil {
-				return nil, c.why(rep.err)
+		case err := <-receipt:
+			if err != nil {
+				return nil, c.why(err)
 			}
 			receipt = nil
 		case <-r.done:

@@ -46,15 +46,11 @@ type connection struct {
 }
 
 // pending is a request in hand. then is called with the result before whatever
-// came behind it; done gets one reply.
+// came behind it, unless it is nil; done gets nil, or why there is none, once.
 type pending struct {
-	then func(result json.RawMessage) error
-	done chan reply
-}
-
-type reply struct {
-	result json.RawMessage
-	err    error
+	method string
+	then   func(result json.RawMessage) error
+	done   chan error
 }
 
 func startServer(o Options, notified func(string, json.RawMessage) error, ended func(error)) (*connection, error) {
@@ -128,17 +124,17 @@ func (c *connection) run(in, out *os.File) {
 	c.pending = nil
 	c.mu.Unlock()
 	for _, p := range left {
-		p.done <- reply{err: why}
+		p.done <- why
 	}
 	c.ended(why)
 }
 
 // send sends a request. The answer comes to the channel, once.
-func (c *connection) send(method string, params any, then func(json.RawMessage) error) <-chan reply {
-	p := &pending{then: then, done: make(chan reply, 1)}
+func (c *connection) send(method string, params any, then func(json.RawMessage) error) <-chan error {
+	p := &pending{method: method, then: then, done: make(chan error, 1)}
 	raw, err := encode(params)
 	if err != nil {
-		p.done <- reply{err: fmt.Errorf("%s: %w", method, err)}
+		p.done <- fmt.Errorf("%s: %w", method, err)
 		return p.done
 	}
 	c.mu.Lock()
@@ -148,15 +144,15 @@ func (c *connection) send(method string, params any, then func(json.RawMessage) 
 		if err == nil {
 			err = ErrClosed
 		}
-		p.done <- reply{err: err}
+		p.done <- err
 		return p.done
 	}
 	line := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.lastID+1, method, raw)
 	if n := len(line) - 1; n > longestRequest {
-		p.done <- reply{err: &RefusedError{
+		p.done <- &RefusedError{
 			Code:    names[codeInvalidRequest],
 			Message: fmt.Sprintf("%s would be a line of %d bytes; the server takes at most %d", method, n, longestRequest),
-		}}
+		}
 		return p.done
 	}
 	c.lastID++
@@ -166,20 +162,23 @@ func (c *connection) send(method string, params any, then func(json.RawMessage) 
 	return p.done
 }
 
-// call sends a request and decodes its result.
-func (c *connection) call(ctx context.Context, method string, params, result any) error {
+// call sends a request and waits for its result.
+func call[T any](ctx context.Context, c *connection, method string, params any) (result T, err error) {
+	var got T // the reader's until the request is done
 	select {
-	case r := <-c.send(method, params, nil):
-		if r.err != nil {
-			return r.err
+	case err := <-c.send(method, params, into(&got)):
+		if err != nil {
+			return result, err
 		}
-		if err := json.Unmarshal(r.result, result); err != nil {
-			return &ServerError{Reason: fmt.Sprintf("the answer to %s is not understood: %v", method, err)}
-		}
-		return nil
+		return got, nil
 	case <-ctx.Done():
-		return fmt.Errorf("%s: %w", method, context.Cause(ctx))
+		return result, fmt.Errorf("%s: %w", method, context.Cause(ctx))
 	}
+}
+
+// into decodes a result.
+func into(v any) func(json.RawMessage) error {
+	return func(result json.RawMessage) error { return json.Unmarshal(result, v) }
 }
 
 // poke wakes the writer.
@@ -245,36 +244,67 @@ func (c *connection) read(out io.Reader) error {
 
 // handle takes a line. io.EOF: it is the last.
 func (c *connection) handle(line []byte) error {
+	if err := check("the line", bytes.TrimSpace(line), aLine); err != nil {
+		return err
+	}
 	var m incoming
 	if err := json.Unmarshal(line, &m); err != nil {
 		return err
 	}
-	if m.Method != "" {
-		return c.notified(m.Method, m.Params)
-	}
-	if m.ID == nil {
-		if m.Error != nil {
-			return c.unnamed(m.Error)
+	switch {
+	case m.Method != "":
+		if m.Params == nil {
+			m.Params = json.RawMessage("{}")
 		}
-		return nil
+		shape, known := notes[m.Method]
+		if !known {
+			shape = aNote
+		}
+		if err := check(m.Method, m.Params, shape); err != nil {
+			return err
+		}
+		return c.notified(m.Method, m.Params)
+	case m.ID != nil:
+		if err := check("id of the line", *m.ID, aWhole); err != nil {
+			return err
+		}
+		return c.answered(*m.ID, m.Result, m.Error)
+	case m.Error != nil:
+		return c.unnamed(m.Error)
+	}
+	return errors.New("the line is no answer and no notification")
+}
+
+// answered settles a request. One whose answer is not understood stays pending, and
+// fails with the connection.
+func (c *connection) answered(rawID, result json.RawMessage, refused *refusal) error {
+	var id int64
+	err := json.Unmarshal(rawID, &id)
+	if err != nil {
+		return err
 	}
 	c.mu.Lock()
-	p := c.pending[*m.ID]
-	delete(c.pending, *m.ID)
+	p := c.pending[id]
 	c.mu.Unlock()
-	switch {
-	case p == nil:
-	case m.Error != nil:
-		p.done <- reply{err: m.Error.err()}
-	default:
+	if p == nil {
+		return nil
+	}
+	if refused != nil {
+		err = refused.err()
+	} else {
+		if err := check("the answer to "+p.method, result, results[p.method]); err != nil {
+			return err
+		}
 		if p.then != nil {
-			if err := p.then(m.Result); err != nil {
-				p.done <- reply{err: err}
+			if err := p.then(result); err != nil {
 				return err
 			}
 		}
-		p.done <- reply{result: m.Result}
 	}
+	c.mu.Lock()
+	delete(c.pending, id)
+	c.mu.Unlock()
+	p.done <- err
 	return nil
 }
 

@@ -123,7 +123,7 @@ func TestARunThatIsCutShortTellsOfItsHandler(t *testing.T) {
 
 // slow answers the second request when it may, and notes what comes behind it.
 const slow = `
-read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 read -r l; until [ -e "$0/go" ]; do sleep 0.02; done; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","messageId":"m"}}'
 read -r l; echo "$l" >"$0/third"; echo '{"jsonrpc":"2.0","method":"session.status","params":{"sessionId":"s","status":"idle"}}'
 cat >/dev/null`
@@ -167,7 +167,7 @@ func TestARequestThatIsTooLongIsRefused(t *testing.T) {
 
 // measured answers the second request with the length of its line.
 const measured = `
-read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 read -r l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"'${#l}'","messageId":"m"}}'
 cat >/dev/null`
 
@@ -188,7 +188,7 @@ func TestAMessageCostsWhatItIs(t *testing.T) {
 
 // unnamed answers the second request with an error that names none.
 const unnamed = `
-read l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 read l; echo '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}'
 read l; echo '{"jsonrpc":"2.0","id":3,"result":{"sessions":[]}}'
 cat >/dev/null`

@@ -90,8 +90,7 @@ func (c *Client) notified(method string, params json.RawMessage) error {
 		Outcome     string
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		switch method {
-		case NoteEvent, NoteStatus, NoteQuestion, noteWait, noteWaitEnded:
+		if _, known := notes[method]; known {
 			return fmt.Errorf("%s: %w", method, err)
 		}
 		return nil // of a later version of the protocol
@@ -155,11 +154,10 @@ func (c *Client) claim(q QuestionRequest) {
 	}
 	key := waitKey{q.SessionID, q.CallID}
 	c.waits[key] = &wait{request: q, handler: h, ended: make(chan string, 1)}
-	attached := c.conn.send("questions/attachWait", callRef{q.SessionID, q.CallID}, nil)
+	var v struct{ Attached bool }
+	attached := c.conn.send("questions/attachWait", callRef{q.SessionID, q.CallID}, into(&v))
 	c.work.Go(func() {
-		r := <-attached
-		var v struct{ Attached bool }
-		if r.err == nil && json.Unmarshal(r.result, &v) == nil && v.Attached {
+		if err := <-attached; err == nil && v.Attached {
 			return // questions/wait comes behind it
 		}
 		c.mu.Lock()

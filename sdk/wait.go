@@ -54,8 +54,8 @@ func (c *Client) ask(ctx context.Context, w *wait) {
 			return
 		case <-zero:
 			claimed = false
-			var r accepted
-			c.failed(w, c.conn.call(ctx, "questions/respond", respondParams{w.ref(), nil, &rejection{"ASK_TIMED_OUT"}}, &r))
+			_, err := call[accepted](ctx, c.conn, "questions/respond", respondParams{w.ref(), nil, &rejection{"ASK_TIMED_OUT"}})
+			c.failed(w, err)
 		case how := <-ended:
 			claimed, ended, zero, late = false, nil, nil, how == "pending"
 		case <-ctx.Done():
@@ -87,8 +87,7 @@ func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err erro
 	}
 	answers = whole(answers)
 	if claimed {
-		var r accepted
-		err := c.conn.call(ctx, "questions/respond", respondParams{w.ref(), answers, nil}, &r)
+		r, err := call[accepted](ctx, c.conn, "questions/respond", respondParams{w.ref(), answers, nil})
 		if err != nil {
 			c.failed(w, err)
 			return c.giveUp(ctx, w, true)
@@ -106,8 +105,7 @@ func (c *Client) settle(ctx context.Context, w *wait, answers []Answer, err erro
 	if !late {
 		return nil
 	}
-	var r accepted
-	err = c.conn.call(ctx, "questions/answer", answerParams{w.ref(), answers}, &r)
+	_, err = call[accepted](ctx, c.conn, "questions/answer", answerParams{w.ref(), answers})
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Code == "REPLY_QUEUED" {
 		return nil // somebody else's answer was first
@@ -124,15 +122,16 @@ func (c *Client) giveUp(ctx context.Context, w *wait, failed bool) error {
 	if w.request.Timed || !failed && !permits {
 		return c.detach(ctx, w)
 	}
-	var r accepted
-	return c.conn.call(ctx, "questions/respond", respondParams{w.ref(), nil, &rejection{"ASK_CANCELLED"}}, &r)
+	_, err := call[accepted](ctx, c.conn, "questions/respond", respondParams{w.ref(), nil, &rejection{"ASK_CANCELLED"}})
+	return err
 }
 
 func (c *Client) detach(ctx context.Context, w *wait) error {
 	c.mu.Lock()
 	delete(c.waits, waitKey{w.request.SessionID, w.request.CallID})
 	c.mu.Unlock()
-	return c.conn.call(ctx, "questions/detach", w.ref(), &struct{}{})
+	_, err := call[struct{}](ctx, c.conn, "questions/detach", w.ref())
+	return err
 }
 
 // failed notes for the runs of the session that a handler failed. The end of the

@@ -19,11 +19,11 @@ func encode(v any) ([]byte, error) {
 
 type (
 	incoming struct {
-		ID     *int64          `json:"id"`
-		Method string          `json:"method"`
-		Params json.RawMessage `json:"params"`
-		Result json.RawMessage `json:"result"`
-		Error  *refusal        `json:"error"`
+		ID     *json.RawMessage `json:"id"`
+		Method string           `json:"method"`
+		Params json.RawMessage  `json:"params"`
+		Result json.RawMessage  `json:"result"`
+		Error  *refusal         `json:"error"`
 	}
 	refusal struct {
 		Code    int    `json:"code"`
@@ -56,7 +56,7 @@ func (c *connection) unnamed(r *refusal) error {
 		return io.EOF
 	}
 	delete(c.pending, oldest)
-	p.done <- reply{err: r.err()}
+	p.done <- r.err()
 	return nil
 }
 

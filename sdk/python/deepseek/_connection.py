@@ -11,6 +11,7 @@ import threading
 from concurrent.futures import Future, InvalidStateError
 from typing import Any, Callable, Mapping, Optional, Sequence
 
+from ._shapes import ANSWERS, LINE, NOTE, NOTES, check
 from .errors import DeepseekError, RequestRefused, ServerDied, ServerNotFound
 
 _STDERR_KEPT = 8 << 10  # bytes
@@ -54,7 +55,7 @@ class Connection:
         self._notified, self._ended = notified, ended
         self._ids = itertools.count(1)
         self._mu = threading.Lock()
-        self._pending: dict[int, tuple["Future[Any]", Optional[Callable[[Any], None]]]] = {}
+        self._pending: dict[int, tuple[str, "Future[Any]", Optional[Callable[[Any], None]]]] = {}
         self._over: Optional[DeepseekError] = None
         #: what requests fail with once the client was closed; set before the server is asked to end
         self.closed: Optional[DeepseekError] = None
@@ -79,7 +80,7 @@ class Connection:
         data += b"\n"
         with self._mu:
             if self._over is None:
-                self._pending[line["id"]] = (f, then)
+                self._pending[line["id"]] = (method, f, then)
                 self._out.put(data)
                 return f
             over = self._over
@@ -149,39 +150,48 @@ class Connection:
                 if self._reason:
                     break
         except Exception as err:  # whatever it is, everybody who waits is told
-            why = f"the server's output is not understood: {err!r}"
+            why = f"the server's output is not understood: {err if isinstance(err, ValueError) else repr(err)}"
             self._process.kill()
         self._finish(why)
 
     def _handle(self, line: bytes) -> None:
         m = json.loads(line)
+        check("the line", m, LINE)
         if "method" in m:
-            self._notified(m["method"], m.get("params") or {})
+            method, params = m["method"], m.get("params", {})
+            check(method, params, NOTES.get(method, NOTE))
+            self._notified(method, params)
             return
-        error = m.get("error")
+        id, error = m.get("id"), m.get("error")
+        if id is not None:
+            check("id of the line", id, int)
+        elif error is None:
+            raise ValueError("the line is no answer and no notification")
+        else:
+            id = self._unnamed(error)
         with self._mu:
-            id = m.get("id")
-            if id is None and error is not None:
-                id = self._unnamed(error)
-            f, then = self._pending.pop(id, (None, None))
+            method, f, then = self._pending.get(id, ("", None, None))
         if f is None:
             return
-        if error is not None:
-            settle(f, error=_refusal(error))
-            return
-        if then is not None:
-            then(m["result"])
-        settle(f, m["result"])
+        result = m.get("result")
+        if error is None:  # what is not understood stays pending, and fails with the connection
+            check(f"the answer to {method}", result, ANSWERS[method])
+            if then is not None:
+                then(result)
+        with self._mu:
+            del self._pending[id]
+        settle(f, result, error and _refusal(error))
 
     def _unnamed(self, error: dict[str, Any]) -> Optional[int]:
-        """Which request an error that names none is about. The caller holds ``_mu``.
+        """Which request an error that names none is about.
 
         Requests are answered in the order sent, so a line that was not understood
         is the oldest one that has no answer; anything else is about the connection
         and its last line.
         """
-        if self._pending and error.get("code") in (_PARSE_ERROR, _INVALID_REQUEST):
-            return min(self._pending)
+        with self._mu:
+            if self._pending and error["code"] in (_PARSE_ERROR, _INVALID_REQUEST):
+                return min(self._pending)
         self._reason = str(_refusal(error))
         return None
 
@@ -202,13 +212,13 @@ class Connection:
             self._over = self.closed or ServerDied(why, code, stderr)
             pending, self._pending = self._pending, {}
             over = self._over
-        for f, _ in pending.values():
+        for _, f, _ in pending.values():
             settle(f, error=over)
         self._ended(over)
 
 
 def _refusal(error: dict[str, Any]) -> RequestRefused:
-    data = error.get("data") or {}
+    data = error.get("data", {})
     return RequestRefused(data.get("code") or _NAMES.get(error["code"], ""), error["message"], data.get("path", ""))
 
 

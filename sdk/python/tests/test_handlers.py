@@ -7,14 +7,14 @@ from deepseek import Answer, AsyncClient, Client, HandlerFailed, RequestRefused
 
 # Answers the second request with an error that names none.
 UNNAMED = """
-read l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 read l; echo '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}'
 read l; echo '{"jsonrpc":"2.0","id":3,"result":{"sessions":[]}}'
 cat >/dev/null"""
 
 # Answers the second request with the length of its line in bytes.
 MEASURED = """
-read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 n=$(head -n 1 | wc -c); echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"'$((n-1))'","messageId":"m"}}'
 cat >/dev/null"""
 

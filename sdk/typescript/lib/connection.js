@@ -3,6 +3,7 @@
 import { spawn } from "node:child_process";
 
 import { RequestRefused, ServerDied, ServerNotFound } from "./errors.js";
+import { answers, check, line, note, notes } from "./shapes.js";
 
 const stderrKept = 8 << 10; // characters
 const longestRequest = 64 << 20; // bytes that the server takes in a line
@@ -33,7 +34,7 @@ export class Connection {
     this.notified = notified;
     this.ended = ended;
     this.lastId = 0;
-    /** @type {Map<number, {resolve: (v: any) => void, reject: (e: Error) => void, then?: (v: any) => void}>} */
+    /** @type {Map<number, {method: string, resolve: (v: any) => void, reject: (e: Error) => void, then?: (v: any) => void}>} */
     this.pending = new Map();
     /** @type {Error | undefined} */
     this.over = undefined;
@@ -89,15 +90,15 @@ export class Connection {
         reject(this.over);
         return;
       }
-      const line = JSON.stringify({ jsonrpc: "2.0", id: this.lastId + 1, method, params });
-      const size = Buffer.byteLength(line);
+      const request = JSON.stringify({ jsonrpc: "2.0", id: this.lastId + 1, method, params });
+      const size = Buffer.byteLength(request);
       if (size > longestRequest) {
         const why = `${method} would be a line of ${size} bytes; the server takes at most ${longestRequest}`;
         reject(new RequestRefused("INVALID_REQUEST", why));
         return;
       }
-      this.pending.set(++this.lastId, { resolve, reject, then });
-      this.process.stdin.write(line + "\n");
+      this.pending.set(++this.lastId, { method, resolve, reject, then });
+      this.process.stdin.write(request + "\n");
     });
   }
 
@@ -106,13 +107,13 @@ export class Connection {
     let begin = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, begin)) {
       this.parts.push(chunk.subarray(begin, end));
-      const line = Buffer.concat(this.parts).toString("utf8");
+      const text = Buffer.concat(this.parts).toString("utf8");
       this.parts = [];
       begin = end + 1;
       try {
-        this.handle(JSON.parse(line));
-      } catch (err) {
-        this.reason = `the server's output is not understood: ${err}`;
+        this.handle(JSON.parse(text));
+      } catch (/** @type {any} */ err) {
+        this.reason = `the server's output is not understood: ${err.message}`;
         this.process.kill("SIGKILL");
         return;
       }
@@ -122,20 +123,27 @@ export class Connection {
 
   /** @param {any} m */
   handle(m) {
-    if (m.method !== undefined) {
-      this.notified(m.method, m.params);
+    check("the line", m, line);
+    const { method, params = {}, error, result } = m;
+    if (method !== undefined) {
+      check(method, params, notes.get(method) ?? note);
+      this.notified(method, params);
       return;
     }
-    const id = m.id ?? (m.error && this.unnamed(m.error));
+    let id = m.id ?? undefined;
+    if (id !== undefined) check("id of the line", id, "whole number");
+    else if (error) id = this.unnamed(error);
+    else throw new Error("the line is no answer and no notification");
     const p = this.pending.get(id);
     if (!p) return;
-    this.pending.delete(id);
-    if (m.error) {
-      p.reject(refusal(m.error));
-      return;
+    if (!error) {
+      // What is not understood stays pending, and fails with the connection.
+      check(`the answer to ${p.method}`, result, answers[p.method]);
+      p.then?.(result);
     }
-    p.then?.(m.result);
-    p.resolve(m.result);
+    this.pending.delete(id);
+    if (error) p.reject(refusal(error));
+    else p.resolve(result);
   }
 
   /**

@@ -116,7 +116,7 @@ test("a timeout cancels the run", async (t) => {
 
 // Answers the second request when it may, and notes what comes behind it.
 const slow = `
-read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read -r l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 read -r l; until [ -e "$0/go" ]; do sleep 0.02; done; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","messageId":"m"}}'
 read -r l; echo "$l" >"$0/third"; echo '{"jsonrpc":"2.0","method":"session.status","params":{"sessionId":"s","status":"idle"}}'
 cat >/dev/null`;

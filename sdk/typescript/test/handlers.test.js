@@ -75,7 +75,7 @@ test("a request that is too long is refused", async (t) => {
 
 // Answers the second request with an error that names none.
 const unnamed = `
-read l; echo '{"jsonrpc":"2.0","id":1,"result":{}}'
+read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 read l; echo '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"what?"}}'
 read l; echo '{"jsonrpc":"2.0","id":3,"result":{"sessions":[]}}'
 cat >/dev/null`;
