@@ -34,6 +34,7 @@ func TestServersThatBreakTheProtocol(t *testing.T) {
 		Prompt     string
 		Behind     []string
 		End        string
+		Malformed  string
 		Error      string
 	}
 	if err := json.Unmarshal(data, &cases); err != nil {
@@ -67,7 +68,11 @@ func TestServersThatBreakTheProtocol(t *testing.T) {
 			defer func() { _ = c.Close() }()
 			told := c.Events(ctx, "")
 			_, err = c.Run(ctx, "go")
-			check(err)
+			if tt.Malformed == "" {
+				check(err)
+			} else if !errors.Is(err, deepseek.ErrMalformedEvent) || !strings.Contains(err.Error(), tt.Malformed) {
+				t.Errorf("run: %v", err)
+			}
 			_, err = c.Sessions(ctx)
 			check(err)
 			for _, err = range told {

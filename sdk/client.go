@@ -233,11 +233,19 @@ func (c *Client) begun(r *run, raw json.RawMessage) error {
 		c.cancelRun(r.sessionID)
 	}
 	done, err := r.receipt(v.SessionID, v.MessageID)
+	c.fed(r, done, err)
+	return nil
+}
+
+// fed takes what came of feeding a run's interval. The caller holds mu.
+func (c *Client) fed(r *run, done bool, err error) {
+	if err != nil {
+		c.cancelRun(r.sessionID) // nobody waits for it any more
+	}
 	if done || err != nil {
 		r.broken = err
 		close(r.done)
 	}
-	return nil
 }
 
 // result completes the result of a run whose interval has ended.

@@ -43,6 +43,7 @@ type connection struct {
 	reason  string // why the connection is over, where the server has said so or it shows
 	out     [][]byte
 	closing bool // end the input behind what is in out
+	closed  bool // by the client: there are no more requests
 }
 
 // pending is a request in hand. then is called with the result before whatever
@@ -139,7 +140,7 @@ func (c *connection) send(method string, params any, then func(json.RawMessage) 
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over != nil || c.closing {
+	if c.over != nil || c.closed {
 		err := c.over
 		if err == nil {
 			err = ErrClosed
@@ -313,6 +314,9 @@ func (c *connection) answered(rawID, result json.RawMessage, refused *refusal) e
 // connection is left running.
 func (c *connection) stop(patience time.Duration) {
 	c.send("shutdown", struct{}{}, nil)
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
 	c.closeInput()
 	if !ends(c.gone, patience) {
 		c.signal(c.gone)

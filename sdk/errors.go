@@ -10,7 +10,7 @@ var (
 	ErrClosed = errors.New("the client was closed")
 	// ErrRunInProgress says that a run of this client owns the session: runs of one session take turns.
 	ErrRunInProgress = errors.New("a run of this session is at work already")
-	// ErrMalformedEvent says that an event of the interval is not what the log promises.
+	// ErrMalformedEvent says that an event of the interval is not what the log promises, or not the next one.
 	ErrMalformedEvent = errors.New("malformed event")
 	// ErrSlowConsumer ends an iterator over notifications that was read too slowly.
 	ErrSlowConsumer = errors.New("too many notifications wait to be read")

@@ -6,7 +6,10 @@ import (
 	"time"
 )
 
-const statusIdle = "idle"
+const (
+	statusIdle   = "idle"
+	eventSpliced = "agent/inbox/spliced"
+)
 
 // interval collects from the receipt of a message to the next idle. It belongs
 // to the connection's reading goroutine until it is done.
@@ -66,7 +69,7 @@ func (in *interval) feed(t told) (done bool, err error) {
 }
 
 func (in *interval) isReceipt(e *Event) (bool, error) {
-	if e.Type != "agent/inbox/spliced" {
+	if e.Type != eventSpliced {
 		return false, nil
 	}
 	var v struct {
@@ -92,6 +95,9 @@ func (in *interval) result() (*RunResult, error) {
 		Questions: []OpenQuestion{}, Events: in.events,
 	}
 	for i := range in.events {
+		if want := in.events[0].Seq + int64(i); in.events[i].Seq != want {
+			return nil, fmt.Errorf("%w: event %d comes where event %d is due", ErrMalformedEvent, in.events[i].Seq, want)
+		}
 		if err := r.apply(&in.events[i]); err != nil {
 			return nil, err
 		}
@@ -174,8 +180,12 @@ func (u *Usage) add(v *Usage) {
 }
 
 func decode(e *Event, into any) error {
-	if err := json.Unmarshal(e.Data, into); err != nil {
-		return fmt.Errorf("%w: event %d (%s): %w", ErrMalformedEvent, e.Seq, e.Type, err)
+	err := check(fmt.Sprintf("event %d (%s)", e.Seq, e.Type), e.Data, events[e.Type])
+	if err == nil {
+		err = json.Unmarshal(e.Data, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformedEvent, err)
 	}
 	return nil
 }

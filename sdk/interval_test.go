@@ -31,24 +31,7 @@ func TestIntervals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			in := interval{}
-			for i := range c.Events {
-				if i == 1 { // the prompt is answered in the middle
-					if _, err := in.receipt("s", "m1"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				if _, err := in.feed(told{event: &c.Events[i]}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if done, err := in.feed(told{status: "running"}); done || err != nil {
-				t.Errorf("running: %v %v", done, err)
-			}
-			if done, err := in.feed(told{status: "idle"}); !done || err != nil {
-				t.Errorf("idle: %v %v", done, err)
-			}
-			got, err := in.result()
+			got, err := folded(t, c.Events)
 			if c.Malformed {
 				if !errors.Is(err, ErrMalformedEvent) {
 					t.Errorf("got %v", err)
@@ -83,4 +66,27 @@ func TestIntervals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// folded is the result of an interval with the events; the prompt is answered in the middle.
+func folded(t *testing.T, events []Event) (*RunResult, error) {
+	t.Helper()
+	in := interval{}
+	for i := range events {
+		if i == 1 {
+			if _, err := in.receipt("s", "m1"); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := in.feed(told{event: &events[i]}); err != nil {
+			return nil, err
+		}
+	}
+	if done, err := in.feed(told{status: "running"}); done || err != nil {
+		t.Errorf("running: %v %v", done, err)
+	}
+	if done, err := in.feed(told{status: "idle"}); !done || err != nil {
+		t.Errorf("idle: %v %v", done, err)
+	}
+	return in.result()
 }

@@ -139,10 +139,7 @@ func (c *Client) feedRuns(sessionID string, t told) {
 			continue
 		}
 		done, err := r.feed(t)
-		if done || err != nil {
-			r.broken = err
-			close(r.done)
-		}
+		c.fed(r, done, err)
 	}
 }
 

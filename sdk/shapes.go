@@ -18,6 +18,7 @@ type (
 const (
 	aText    kind = "string"
 	aWhole   kind = "whole number"
+	aNumber  kind = "number"
 	aFlag    kind = "boolean"
 	anObject kind = "object"
 	aList    kind = "list"
@@ -65,11 +66,26 @@ var (
 	aNote = members{"sessionId?": aText}
 )
 
+// events are the shapes of the data of events, as far as they are looked into.
+var (
+	usage = members{
+		"inputTokens": aWhole, "cacheReadTokens": aWhole, "outputTokens": aWhole, "reasoningTokens?": aWhole, "costUsd?": aNumber,
+	}
+	events = map[string]members{
+		eventSpliced:         {"inserted?": list{members{"id": aText}}},
+		"assistant/message":  {"message": members{"content": list{members{"type": aText, "text?": aText}}}, "usage?": usage},
+		"compaction/summary": {"usage?": usage},
+		"compaction/end":     {"usage?": usage},
+		"approval/decided":   {"decision": aText},
+		"turn/end":           {"reason": members{"kind": aText, "error?": members{"code": aText, "message": aText, "status?": aWhole}}},
+	}
+)
+
 // check tells what of a value is not of its shape.
 func check(what string, raw json.RawMessage, shape any) error {
 	switch s := shape.(type) {
 	case kind:
-		if kindOf(raw) != s {
+		if got := kindOf(raw); got != s && (s != aNumber || got != aWhole) {
 			return fmt.Errorf("%s is no %s", what, s)
 		}
 	case version:
@@ -128,6 +144,9 @@ func kindOf(raw json.RawMessage) kind {
 	}
 	if _, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
 		return aWhole
+	}
+	if raw[0] != 'n' {
+		return aNumber
 	}
 	return ""
 }

@@ -6,12 +6,12 @@ import os
 import queue
 import threading
 from concurrent.futures import Future
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 from ._connection import Connection, settle
 from ._interval import Interval
 from ._questions import Ask, Wait
-from .errors import ClientClosed, DeepseekError, HandlerFailed, RunInProgress, RunTimeout, SlowConsumer
+from .errors import ClientClosed, DeepseekError, HandlerFailed, MalformedEvent, RunInProgress, RunTimeout, SlowConsumer
 from .types import Notification, RunResult
 
 _BEHIND = 100_000  # notifications that may wait for an iterator
@@ -78,8 +78,7 @@ class Core:
                 abandoned = run.abandoned
             if abandoned:
                 self._cancel(run)
-            if run.interval.receipt(r["sessionId"], r["messageId"]):
-                self._finish(run)
+            self._feed(run, run.interval.receipt, r["sessionId"], r["messageId"])
 
         def refused(f: "Future[Any]") -> None:
             if f.exception() is not None:
@@ -115,6 +114,16 @@ class Core:
             if run in self._runs:
                 self._runs.remove(run)
 
+    def _feed(self, run: Run, take: Callable[..., bool], *what: Any) -> None:
+        try:
+            ended = take(*what)
+        except MalformedEvent as err:
+            self.abandon(run)
+            settle(run.result, error=err)
+            return
+        if ended:
+            self._finish(run)
+
     def _finish(self, run: Run) -> None:
         """The interval has ended. What has no answer is asked for, and then the run is over."""
 
@@ -143,8 +152,7 @@ class Core:
             with self._mu:
                 runs = [r for r in self._runs if r.session_id == session_id]
             for r in runs:
-                if r.interval.feed(kind, params[kind]):
-                    self._finish(r)
+                self._feed(r, r.interval.feed, kind, params[kind])
         elif method == "questions/request":
             self._claim(session_id, params)
         elif method in ("questions/wait", "questions/waitEnded"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, Optional
 
+from ._shapes import EVENTS, check
 from .errors import MalformedEvent
 from .types import OpenQuestion, RunResult, Usage
 
@@ -41,44 +42,50 @@ class Interval:
         return False
 
     def _is_receipt(self, e: dict[str, Any]) -> bool:
-        if e.get("type") != "agent/inbox/spliced":
+        if e["type"] != "agent/inbox/spliced":
             return False
-        return any(m.get("id") == self.message_id for m in e["data"].get("inserted") or [])
+        return any(m["id"] == self.message_id for m in _data(e).get("inserted", []))
 
     def result(self, active: list[dict[str, Any]]) -> RunResult:
         """The result, given the questions without an answer. Raises MalformedEvent."""
         final, finish, error = "", None, None
         usage = Usage()
         steps = denied = 0
-        for e in self._events:
-            kind = e.get("type")
-            try:
-                data = e["data"]
-                if kind == "assistant/message":
-                    text = "".join(b["text"] for b in data["message"]["content"] if b["type"] == "text")
-                    final = text or final
-                    if data.get("usage"):
-                        usage = _add(usage, data["usage"])
-                elif kind in ("compaction/summary", "compaction/end"):  # a summary is paid for like an answer
-                    if data.get("usage"):
-                        usage = _add(usage, data["usage"])
-                elif kind == "step/start":
-                    steps += 1
-                elif kind == "approval/decided":
-                    denied += data["decision"] == "denied"
-                elif kind == "turn/end":
-                    finish = data["reason"]["kind"]
-                    if not isinstance(finish, str) or not finish:
-                        raise KeyError("kind")
-                    error = data["reason"].get("error")
-            except (KeyError, TypeError, AttributeError) as err:
-                raise MalformedEvent(f"event {e.get('seq')} ({kind}) is malformed: {err!r}") from err
+        for want, e in enumerate(self._events, self._events[0]["seq"]):
+            if e["seq"] != want:
+                raise MalformedEvent(f"event {e['seq']} comes where event {want} is due")
+            kind, data = e["type"], _data(e)
+            if kind == "assistant/message":
+                text = "".join(b.get("text", "") for b in data["message"]["content"] if b["type"] == "text")
+                final = text or final
+                if "usage" in data:
+                    usage = _add(usage, data["usage"])
+            elif kind in ("compaction/summary", "compaction/end"):  # a summary is paid for like an answer
+                if "usage" in data:
+                    usage = _add(usage, data["usage"])
+            elif kind == "step/start":
+                steps += 1
+            elif kind == "approval/decided":
+                denied += data["decision"] == "denied"
+            elif kind == "turn/end":
+                finish = data["reason"]["kind"]
+                if not finish:
+                    raise MalformedEvent(f"event {e['seq']} ({kind}) has no reason")
+                error = data["reason"].get("error")
         assert self.session_id is not None and self.message_id is not None
         return RunResult(
             session_id=self.session_id, message_id=self.message_id, final_response=final, finish_reason=finish,
             usage=usage, steps=steps, duration_ms=round((time.monotonic() - self._begun) * 1000), denied=denied,
             questions=[OpenQuestion._of(q) for q in active], events=self._events, error=error,
         )
+
+
+def _data(e: dict[str, Any]) -> dict[str, Any]:
+    try:
+        check(f"event {e['seq']} ({e['type']})", e["data"], EVENTS.get(e["type"], {}))
+    except ValueError as err:
+        raise MalformedEvent(str(err)) from err
+    return e["data"]
 
 
 def _add(u: Usage, v: dict[str, Any]) -> Usage:

@@ -46,7 +46,18 @@ NOTES: dict[str, Any] = {
 }
 NOTE = {"sessionId?": str}
 
-_NAMES = {str: "string", int: "whole number", bool: "boolean", dict: "object"}
+_USAGE = {"inputTokens": int, "cacheReadTokens": int, "outputTokens": int, "reasoningTokens?": int, "costUsd?": float}
+#: of the data of events, as far as they are looked into
+EVENTS: dict[str, Any] = {
+    "agent/inbox/spliced": {"inserted?": [{"id": str}]},
+    "assistant/message": {"message": {"content": [{"type": str, "text?": str}]}, "usage?": _USAGE},
+    "compaction/summary": {"usage?": _USAGE},
+    "compaction/end": {"usage?": _USAGE},
+    "approval/decided": {"decision": str},
+    "turn/end": {"reason": {"kind": str, "error?": {"code": str, "message": str, "status?": int}}},
+}
+
+_NAMES = {str: "string", float: "number", int: "whole number", bool: "boolean", dict: "object"}
 
 
 def check(what: str, v: Any, shape: Any) -> None:
@@ -67,5 +78,5 @@ def check(what: str, v: Any, shape: Any) -> None:
     elif isinstance(shape, int):
         if type(v) is not int or v != shape:
             raise ValueError(f"{what} is {v}, and this package speaks {shape}")
-    elif type(v) is not shape:
+    elif type(v) is not shape and (shape is not float or type(v) is not int):
         raise ValueError(f"{what} is no {_NAMES[shape]}")

@@ -66,7 +66,7 @@ class RunTimeout(DeepseekError):
 
 
 class MalformedEvent(DeepseekError):
-    """An event of the interval is not what the log promises, such as a turn/end without a reason."""
+    """An event of the interval is not what the log promises, such as a turn/end without a reason, or not the next one."""
 
 
 class HandlerFailed(DeepseekError):

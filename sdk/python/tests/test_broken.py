@@ -3,7 +3,7 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from box import SCRIPTS
-from deepseek import Client, ServerDied
+from deepseek import Client, MalformedEvent, ServerDied
 
 # A server that does not keep the protocol. Its arguments are its answers to
 # initialize and to a prompt, and what it says behind them; then it does what $END
@@ -41,6 +41,10 @@ class Broken(unittest.TestCase):
         cases = json.loads((SCRIPTS / "broken.json").read_text())
         with ThreadPoolExecutor(len(cases)) as pool:
             for case, heard in zip(cases, pool.map(errors, cases)):
+                if "malformed" in case:
+                    run = heard.pop(0)
+                    self.assertIsInstance(run, MalformedEvent)
+                    self.assertIn(case["malformed"], str(run))
                 for err in heard:
                     with self.subTest(case["name"]):
                         self.assertIsInstance(err, ServerDied)

@@ -68,7 +68,7 @@ export class Client {
       .request("session/prompt", params, (r) => {
         run.sessionId = r.sessionId;
         if (run.abandoned) this.cancelRun(run);
-        if (run.interval.receipt(r.sessionId, r.messageId)) this.finish(run);
+        this.feed(run, () => run.interval.receipt(r.sessionId, r.messageId));
       })
       .catch(run.reject);
 
@@ -192,6 +192,16 @@ export class Client {
     this.connection.request("session/cancel", { sessionId: run.sessionId, keepInbox: true }).catch(() => {});
   }
 
+  /** @param {Run} run @param {() => boolean} take whether the interval has ended with it */
+  feed(run, take) {
+    try {
+      if (take()) this.finish(run);
+    } catch (err) {
+      this.runs.delete(run);
+      this.abandon(run, err);
+    }
+  }
+
   /** The interval has ended: what has no answer is asked for, and then the run is over. @param {Run} run */
   async finish(run) {
     try {
@@ -206,11 +216,11 @@ export class Client {
 
   /** @param {string} method @param {any} params */
   notified(method, params) {
-    const { sessionId = "" } = params ?? {};
+    const { sessionId = "" } = params;
     if (method === "session.event" || method === "session.status") {
       const kind = method.slice("session.".length);
       for (const r of [...this.runs]) {
-        if (r.sessionId === sessionId && r.interval.feed(kind, params[kind])) this.finish(r);
+        if (r.sessionId === sessionId) this.feed(r, () => r.interval.feed(kind, params[kind]));
       }
     } else if (method === "questions/request") {
       this.claim(params);

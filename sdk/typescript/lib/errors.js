@@ -49,7 +49,7 @@ export class RunTimeout extends DeepseekError {
   }
 }
 
-/** An event of the interval is not what the log promises. */
+/** An event of the interval is not what the log promises, or not the next one. */
 export class MalformedEvent extends DeepseekError {}
 
 /** A question handler threw, or gave an answer that does not fit. */

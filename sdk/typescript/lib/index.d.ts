@@ -225,7 +225,7 @@ export class RunInProgress extends DeepseekError {}
 export class RunTimeout extends DeepseekError {
   sessionId: string | undefined;
 }
-/** An event of the interval is not what the log promises. */
+/** An event of the interval is not what the log promises, or not the next one. */
 export class MalformedEvent extends DeepseekError {}
 /**
  * A question handler threw, or gave an answer that does not fit (the cause). A

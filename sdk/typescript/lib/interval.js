@@ -1,6 +1,7 @@
 // The fold of one owned idle-to-idle interval over its events.
 
 import { MalformedEvent } from "./errors.js";
+import { check, events } from "./shapes.js";
 
 /** Collects from the receipt of a message to the next idle. */
 export class Interval {
@@ -49,7 +50,7 @@ export class Interval {
 
   /** @param {any} e */
   isReceipt(e) {
-    return e.type === "agent/inbox/spliced" && (e.data.inserted ?? []).some((/** @type {any} */ m) => m.id === this.messageId);
+    return e.type === "agent/inbox/spliced" && (data(e).inserted ?? []).some((/** @type {any} */ m) => m.id === this.messageId);
   }
 
   /**
@@ -65,35 +66,34 @@ export class Interval {
     let denied = 0;
     /** @type {import("./index.js").Usage} */
     const usage = { inputTokens: 0, cacheReadTokens: 0, outputTokens: 0 };
-    for (const e of this.events) {
-      try {
-        switch (e.type) {
-          case "assistant/message": {
-            const texts = e.data.message.content.filter((/** @type {any} */ b) => b.type === "text");
-            finalResponse = texts.map((/** @type {any} */ b) => b.text).join("") || finalResponse;
-            if (e.data.usage) add(usage, e.data.usage);
-            break;
-          }
-          case "compaction/summary":
-          case "compaction/end": // a summary is paid for like an answer
-            if (e.data.usage) add(usage, e.data.usage);
-            break;
-          case "step/start":
-            steps++;
-            break;
-          case "approval/decided":
-            if (e.data.decision === "denied") denied++;
-            break;
-          case "turn/end":
-            finishReason = e.data.reason.kind;
-            if (typeof finishReason !== "string" || finishReason === "") throw new Error("it has no reason");
-            error = e.data.reason.error;
-            break;
+    this.events.forEach((e, i) => {
+      const want = this.events[0].seq + i;
+      if (e.seq !== want) throw new MalformedEvent(`event ${e.seq} comes where event ${want} is due`);
+      const d = data(e);
+      switch (e.type) {
+        case "assistant/message": {
+          const texts = d.message.content.filter((/** @type {any} */ b) => b.type === "text");
+          finalResponse = texts.map((/** @type {any} */ b) => b.text ?? "").join("") || finalResponse;
+          if (d.usage) add(usage, d.usage);
+          break;
         }
-      } catch (err) {
-        throw new MalformedEvent(`event ${e.seq} (${e.type}) is malformed: ${err}`, { cause: err });
+        case "compaction/summary":
+        case "compaction/end": // a summary is paid for like an answer
+          if (d.usage) add(usage, d.usage);
+          break;
+        case "step/start":
+          steps++;
+          break;
+        case "approval/decided":
+          if (d.decision === "denied") denied++;
+          break;
+        case "turn/end":
+          finishReason = d.reason.kind;
+          if (finishReason === "") throw new MalformedEvent(`event ${e.seq} (${e.type}) has no reason`);
+          error = d.reason.error;
+          break;
       }
-    }
+    });
     return {
       sessionId: /** @type {string} */ (this.sessionId),
       messageId: /** @type {string} */ (this.messageId),
@@ -108,6 +108,16 @@ export class Interval {
       ...(error ? { error } : {}),
     };
   }
+}
+
+/** @param {any} e */
+function data(e) {
+  try {
+    check(`event ${e.seq} (${e.type})`, e.data, events.get(e.type) ?? {});
+  } catch (/** @type {any} */ err) {
+    throw new MalformedEvent(err.message, { cause: err });
+  }
+  return e.data;
 }
 
 /**

@@ -50,13 +50,33 @@ export const notes = new Map(
 );
 export const note = { "sessionId?": "string" };
 
+const usage = {
+  inputTokens: "whole number",
+  cacheReadTokens: "whole number",
+  outputTokens: "whole number",
+  "reasoningTokens?": "whole number",
+  "costUsd?": "number",
+};
+
+/** Of the data of events, as far as they are looked into. @type {Map<string, any>} */
+export const events = new Map(
+  Object.entries({
+    "agent/inbox/spliced": { "inserted?": [{ id: "string" }] },
+    "assistant/message": { message: { content: [{ type: "string", "text?": "string" }] }, "usage?": usage },
+    "compaction/summary": { "usage?": usage },
+    "compaction/end": { "usage?": usage },
+    "approval/decided": { decision: "string" },
+    "turn/end": { reason: { kind: "string", "error?": { code: "string", message: "string", "status?": "whole number" } } },
+  }),
+);
+
 /**
  * Throws what of a value is not of its shape.
  * @param {string} what @param {any} v @param {any} shape
  */
 export function check(what, v, shape) {
   if (typeof shape === "string") {
-    if (typeOf(v) !== shape) throw new Error(`${what} is no ${shape}`);
+    if (shape === "number" ? typeof v !== shape : typeOf(v) !== shape) throw new Error(`${what} is no ${shape}`);
   } else if (typeof shape === "number") {
     if (v !== shape) throw new Error(`${what} is ${v}, and this package speaks ${shape}`);
   } else if (Array.isArray(shape)) {

@@ -16,21 +16,25 @@ test("questions stand in a result as they were asked", () => {
   assert.deepStrictEqual(new Interval().result([{ ...open, askedAt: 1 }]).questions, [open]);
 });
 
+function folded(all) {
+  const i = new Interval();
+  all.forEach((e, n) => {
+    if (n === 1) i.receipt("s", "m1"); // the prompt is answered in the middle
+    assert.equal(i.feed("event", e), false);
+  });
+  assert.equal(i.feed("status", "running"), false);
+  assert.equal(i.feed("status", "idle"), true);
+  return i.result([]);
+}
+
 for (const c of cases) {
   test(c.name, () => {
-    const i = new Interval();
-    c.events.forEach((e, n) => {
-      if (n === 1) i.receipt("s", "m1"); // the prompt is answered in the middle
-      assert.equal(i.feed("event", e), false);
-    });
-    assert.equal(i.feed("status", "running"), false);
-    assert.equal(i.feed("status", "idle"), true);
     if (c.malformed) {
-      assert.throws(() => i.result([]), MalformedEvent);
+      assert.throws(() => folded(c.events), MalformedEvent);
       return;
     }
     const { first, ...want } = c.result;
-    const { finalResponse, finishReason, usage, steps, denied, error, events } = i.result([]);
+    const { finalResponse, finishReason, usage, steps, denied, error, events } = folded(c.events);
     assert.deepEqual({ finalResponse, finishReason, usage, steps, denied, ...(error && { error }) }, want);
     assert.equal(events[0].seq, first);
   });
