@@ -224,23 +224,29 @@ func (c *connection) write(in *os.File) {
 // read hands out what the server says, to the end or to its last line. An error
 // means that it is not understood.
 func (c *connection) read(out io.Reader) error {
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, longestLine)
-	for lines.Scan() {
-		err := c.handle(lines.Bytes())
-		if errors.Is(err, io.EOF) {
-			return nil
+	in := bufio.NewReaderSize(out, 64<<10)
+	var line []byte
+	for {
+		part, end := in.ReadSlice('\n')
+		line = append(line, part...)
+		var err error
+		switch {
+		case end == nil:
+			err = c.handle(line)
+			line = line[:0]
+		case !errors.Is(end, bufio.ErrBufferFull):
+			return nil // the reason has the process, which has cut off the line
+		case len(line) > longestLine:
+			err = fmt.Errorf("a line has more than %d bytes", longestLine)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			_ = c.cmd.Process.Kill() // it may have ended already
 			return fmt.Errorf("the server's output is not understood: %w", err)
 		}
 	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		_ = c.cmd.Process.Kill() // as above
-		return fmt.Errorf("the server's output is not understood: a line has more than %d bytes", longestLine)
-	}
-	return nil // its end, whose reason the process has
 }
 
 // handle takes a line. io.EOF: it is the last.

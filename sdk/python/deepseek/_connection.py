@@ -146,6 +146,8 @@ class Connection:
         why = ""
         try:
             for line in stream:
+                if not line.endswith(b"\n"):
+                    break  # cut off by its end
                 self._handle(line)
                 if self._reason:
                     break

@@ -84,7 +84,7 @@ def _data(e: dict[str, Any]) -> dict[str, Any]:
     try:
         check(f"event {e['seq']} ({e['type']})", e["data"], EVENTS.get(e["type"], {}))
     except ValueError as err:
-        raise MalformedEvent(str(err)) from err
+        raise MalformedEvent(str(err)) from None
     return e["data"]
 
 

@@ -115,7 +115,7 @@ function data(e) {
   try {
     check(`event ${e.seq} (${e.type})`, e.data, events.get(e.type) ?? {});
   } catch (/** @type {any} */ err) {
-    throw new MalformedEvent(err.message, { cause: err });
+    throw new MalformedEvent(err.message);
   }
   return e.data;
 }
