@@ -59,10 +59,12 @@ func (f *Family) forgetSessions(orphans bool) {
 		alive = aliveSessions(f.sessions)
 	}
 	for s := range f.sessions {
-		if !alive[s] {
-			delete(f.sessions, s)
-			table.gone(s)
+		if alive[s] {
+			table.stays(s)
+			continue
 		}
+		delete(f.sessions, s)
+		table.gone(s)
 	}
 }
 
@@ -208,16 +210,33 @@ func (t *processTable) start(in *permission.Sandbox, cmd *exec.Cmd) error {
 	if err := in.Start(cmd); err != nil {
 		return err
 	}
-	t.mains[cmd.Process.Pid] = true
-	t.sweeper.tell('+', cmd.Process.Pid)
+	pid := cmd.Process.Pid
+	t.mains[pid] = true
+	// Most commands end before the sweeper would have to know of their group.
+	time.AfterFunc(tellAfter, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.mains[pid] {
+			t.sweeper.knows(pid)
+		}
+	})
 	return nil
+}
+
+const tellAfter = 50 * time.Millisecond
+
+// stays says that a command has ended and left processes in its session.
+func (t *processTable) stays(session int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sweeper.knows(session)
 }
 
 // gone says that no process of a command's session is left.
 func (t *processTable) gone(session int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.sweeper.tell('-', session)
+	t.sweeper.forgets(session)
 }
 
 func (t *processTable) forget(pid int) {

@@ -14,8 +14,9 @@ import (
 // this process lives it only listens. Its methods are the process table's, with
 // the table's lock held.
 type sweeper struct {
-	cmd *exec.Cmd
-	in  *os.File
+	cmd    *exec.Cmd
+	in     *os.File
+	groups map[int]bool // that it knows of
 }
 
 // sweepScript reads which process groups there are, +N and -N, until its standard
@@ -75,15 +76,26 @@ func startSweeper(id, base string) *sweeper {
 		_ = w.Close() // an end of a pipe that nobody reads
 		return nil
 	}
-	return &sweeper{cmd: cmd, in: w}
+	return &sweeper{cmd: cmd, in: w, groups: map[int]bool{}}
 }
 
-// tell names the process group of a command, or says that it is no more. The
-// number may be another's then.
-func (s *sweeper) tell(sign byte, group int) {
-	if s == nil {
-		return
+// knows tells it of the process group of a command.
+func (s *sweeper) knows(group int) {
+	if s != nil && !s.groups[group] {
+		s.groups[group] = true
+		s.tell('+', group)
 	}
+}
+
+// forgets tells it that a group is no more: the number may be another's soon.
+func (s *sweeper) forgets(group int) {
+	if s != nil && s.groups[group] {
+		delete(s.groups, group)
+		s.tell('-', group)
+	}
+}
+
+func (s *sweeper) tell(sign byte, group int) {
 	// One that is gone is none, and one that stands still has room for thousands of lines.
 	_ = s.in.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 	_, _ = fmt.Fprintf(s.in, "%c%d\n", sign, group)
