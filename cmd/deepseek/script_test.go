@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,7 +53,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){
+	testscript.Main(heeding{m}, map[string]func(){
 		"deepseek": func() { os.Exit(cli.Main(os.Args, cli.Std(), cli.TakeEnviron())) },
 		// environ FILE writes down the environment that a script's programs get.
 		"environ": func() {
@@ -61,6 +63,20 @@ func TestMain(m *testing.M) {
 			}
 		},
 	})
+}
+
+// heeding runs the tests with the signals heeded that nohup, or the & of a script,
+// has this process ignore: the programs that tests start would ignore them too.
+type heeding struct{ *testing.M }
+
+func (m heeding) Run() int {
+	unread := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		if signal.Ignored(sig) {
+			signal.Notify(unread, sig)
+		}
+	}
+	return m.M.Run()
 }
 
 func TestScripts(t *testing.T) {
